@@ -1,0 +1,259 @@
+//! A flow as it was written: typed, aliases lowered, variables rendered, connections merged, every problem reported at once.
+//!
+//! `read` is the only way in. Reading opens the flow file and nothing else: no data, no component.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use arrow::datatypes::DataType;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::name::ColumnName;
+use crate::name::ComponentName;
+use crate::name::DestinationName;
+use crate::name::FlowName;
+use crate::problem::Place;
+use crate::table::Severity;
+
+/// One batch job: a source, transforms, rules, destinations.
+#[derive(Debug, Clone)]
+pub struct Flow {
+    /// The flow's name.
+    pub name: FlowName,
+    /// The file it was read from, as the user named it; relative paths were resolved against its folder.
+    pub file: PathBuf,
+    /// SHA-256 of the file's bytes, hexadecimal.
+    pub digest: String,
+    /// The variables in force, after `--var`.
+    pub vars: BTreeMap<String, String>,
+    /// Components by the name that the flow gives them.
+    pub components: BTreeMap<ComponentName, ComponentSource>,
+    /// Where rows come from.
+    pub source: Source,
+    /// The main chain, in order.
+    pub transforms: Vec<Step>,
+    /// Rules on the main chain's result.
+    pub rules: Vec<Rule>,
+    /// Where rows of `quarantine` rules and rejected rows go; `None` means Parquet in the state folder.
+    pub quarantine: Option<Destination>,
+    /// At least one, names unique.
+    pub destinations: Vec<Destination>,
+    /// What the flow asks of the sandbox, by the limits' names; checked against the known limits.
+    pub limits: BTreeMap<String, u64>,
+    /// Where evidence and the default quarantine live.
+    pub state: PathBuf,
+}
+
+/// Where a component's bytes are.
+#[derive(Debug, Clone)]
+pub struct ComponentSource {
+    /// A component, or a core module with embedded component types.
+    pub path: PathBuf,
+    /// `sha256:…`; other bytes are refused.
+    pub digest: Option<String>,
+    /// Where the flow says so.
+    pub at: Place,
+}
+
+/// A component at work in a chain.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The component, by its name in `components`.
+    pub component: ComponentName,
+    /// Its configuration, handed over as JSON.
+    pub config: Value,
+    /// Where the flow says so.
+    pub at: Place,
+}
+
+/// A component that judges, and what its hits lead to.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// A name for reports; the component's where none is given. Unique in the flow.
+    pub name: String,
+    /// The component and its configuration.
+    pub step: Step,
+    /// What a hit leads to.
+    pub severity: Severity,
+}
+
+/// What to read. `columns` names the projection, in order; all columns where it is `None`.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The source's name: `main`, or the flow's own.
+    pub name: String,
+    /// A file, a folder or a glob, absolute or relative to the working folder.
+    pub path: PathBuf,
+    /// How the files are read.
+    pub format: ReadFormat,
+    /// The columns wanted, in this order.
+    pub columns: Option<Vec<ColumnName>>,
+    /// Types where inference would guess wrong.
+    pub schema_hints: BTreeMap<ColumnName, DataType>,
+    /// Whether files may lack columns of other files (they are NULL then).
+    pub merge_schema: bool,
+    /// Whether no file at all is an empty input instead of an error.
+    pub allow_missing: bool,
+    /// Whether folders are searched below their first level.
+    pub recursive: bool,
+    /// Which file names of a folder are read.
+    pub path_glob_filter: Option<String>,
+    /// Where the flow says so.
+    pub at: Place,
+}
+
+/// A format that can be read, with its own options.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "format", rename_all = "snake_case")]
+pub enum ReadFormat {
+    /// Comma-separated values (RFC 4180), also with other delimiters.
+    Csv(CsvRead),
+    /// Apache Parquet.
+    Parquet {},
+    /// One JSON object a line.
+    Jsonl(JsonlRead),
+}
+
+/// Options of reading CSV.
+#[derive(Debug, Clone, Serialize)]
+pub struct CsvRead {
+    /// Whether the first line names the columns (default true). Without it they are `column_1`, `column_2`, ….
+    pub header: bool,
+    /// The delimiter, one ASCII character.
+    pub delimiter: u8,
+    /// The quote, one ASCII character.
+    pub quote: u8,
+    /// An escape within quotes; doubled quotes where `None`.
+    pub escape: Option<u8>,
+    /// Fields that mean NULL. An unquoted empty field is always NULL in a column that is not text.
+    pub null_values: Vec<String>,
+    /// How many rows inference looks at; all of them where `None`.
+    pub infer_schema_rows: Option<usize>,
+}
+
+/// Options of reading JSON lines.
+#[derive(Debug, Clone, Serialize)]
+pub struct JsonlRead {
+    /// How many rows inference looks at; all of them where `None`.
+    pub infer_schema_rows: Option<usize>,
+}
+
+/// Where rows go.
+#[derive(Debug, Clone)]
+pub struct Destination {
+    /// Its name, unique in the flow.
+    pub name: DestinationName,
+    /// A folder, absolute or relative to the working folder.
+    pub path: PathBuf,
+    /// How rows are written.
+    pub format: WriteFormat,
+    /// The load strategy.
+    pub load: Load,
+    /// The columns written, in this order; all where `None`.
+    pub columns: Option<Vec<ColumnName>>,
+    /// Columns whose values split the table into folders, outermost first.
+    pub partition_columns: Vec<ColumnName>,
+    /// Where the flow says so.
+    pub at: Place,
+}
+
+/// A format that can be written, with its own options.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "format", rename_all = "snake_case")]
+pub enum WriteFormat {
+    /// A Delta table: Parquet files and a transaction log.
+    Delta(ParquetWrite),
+    /// Parquet files.
+    Parquet(ParquetWrite),
+    /// CSV files with a header.
+    Csv(CsvWrite),
+    /// One JSON object a line.
+    Jsonl {},
+}
+
+/// Options of writing Parquet, also below Delta.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ParquetWrite {
+    /// How pages are compressed.
+    pub compression: Compression,
+    /// Bytes after which a new file is begun.
+    pub target_file_size: u64,
+}
+
+/// How Parquet pages are compressed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Snappy: fast, the field's usual default.
+    #[default]
+    Snappy,
+    /// Zstandard, level 1.
+    Zstd,
+    /// Gzip.
+    Gzip,
+    /// LZ4, raw frames.
+    Lz4,
+}
+
+/// Options of writing CSV.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CsvWrite {
+    /// Whether the first line names the columns (default true).
+    pub header: bool,
+    /// The delimiter, one ASCII character.
+    pub delimiter: u8,
+    /// What a NULL is written as (default: nothing). Text that looks the same is quoted.
+    pub null_value: String,
+}
+
+/// The load strategy, with just its own settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "load_type", rename_all = "snake_case")]
+pub enum Load {
+    /// Rows are added.
+    Append {},
+    /// The rows become the target's only rows.
+    Overwrite {
+        /// Whether an empty result may empty the target.
+        allow_empty: bool,
+    },
+}
+
+impl WriteFormat {
+    /// The format's name in flow files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Delta(_) => "delta",
+            Self::Parquet(_) => "parquet",
+            Self::Csv(_) => "csv",
+            Self::Jsonl {} => "jsonl",
+        }
+    }
+}
+
+impl ReadFormat {
+    /// The format's name in flow files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Csv(_) => "csv",
+            Self::Parquet {} => "parquet",
+            Self::Jsonl(_) => "jsonl",
+        }
+    }
+}
+
+impl Load {
+    /// The strategy's name in flow files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Append {} => "append",
+            Self::Overwrite { .. } => "overwrite",
+        }
+    }
+}

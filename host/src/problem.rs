@@ -1,0 +1,158 @@
+//! `Problem`: one mistake that a user can fix, with its place and the way out.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// The kind of a mistake: stable, so that scripts and tests can rely on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    /// The file is not JSON or YAML at all.
+    Syntax,
+    /// A key that the block does not have.
+    UnknownKey,
+    /// A required key is absent.
+    MissingKey,
+    /// One field spelt twice in one block, whatever the spelling.
+    DuplicateKey,
+    /// A value of the wrong type (text where a list is due, …).
+    WrongType,
+    /// A value of the right type that cannot be meant.
+    WrongValue,
+    /// A name that nothing defines: a connection, a component, a column, a variable.
+    UnknownName,
+    /// Two settings that exclude each other.
+    Contradiction,
+    /// A file or folder that is not there.
+    NotFound,
+    /// Part of the design, but this version does not have it; refused rather than ignored.
+    NotOffered,
+    /// A component that the sandbox does not admit.
+    NotAdmitted,
+    /// Source and target, or step and step, do not agree on a column.
+    Schema,
+    /// The data cannot be read as declared.
+    Data,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// Where a mistake is: a file, a position in it if known, and the path of the field inside.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    /// The file as the user named it; empty for the command line.
+    pub file: String,
+    /// Line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Column in characters, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
+    /// The field, such as `destinations[0].merge_keys`; empty for the whole file.
+    pub field: String,
+}
+
+impl Place {
+    /// A field whose position in the file is not known.
+    #[must_use]
+    pub fn field(file: impl Into<String>, field: impl Into<String>) -> Self {
+        Self { file: file.into(), line: None, column: None, field: field.into() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if let Some(column) = self.column {
+            write!(f, ":{column}")?;
+        }
+        if !self.field.is_empty() {
+            let gap = if self.file.is_empty() { "" } else { ": " };
+            write!(f, "{gap}{}", self.field)?;
+        }
+        Ok(())
+    }
+}
+
+/// One mistake: its kind, its place, what is wrong in words, and how to mend it where that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The kind.
+    pub code: Code,
+    /// The place.
+    pub at: Place,
+    /// What is wrong, with the offending name or value.
+    pub what: String,
+    /// What to do instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem without a hint.
+    pub fn new(code: Code, at: Place, what: impl Into<String>) -> Self {
+        Self { code, at, what: what.into(), hint: None }
+    }
+
+    /// The same problem with a way out.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} [{}]", self.at, self.what, self.code)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The known name that `name` was most likely meant to be, if any is near enough.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = name.to_lowercase();
+    known
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count().max(name.chars().count()) / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// A hint for a name that is not known: the nearest one, or all of them where there are few.
+pub fn known_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    if let Some(near) = nearest(name, known.clone()) {
+        return format!("did you mean `{near}`?");
+    }
+    let all: Vec<_> = known.into_iter().map(|name| format!("`{name}`")).collect();
+    match all.len() {
+        0 => "there are none here".to_owned(),
+        1..=12 => format!("known: {}", all.join(", ")),
+        more => format!("{more} are known, among them {}", all[..12].join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_key_finds_its_neighbour_and_a_foreign_word_none() {
+        let known = ["merge_keys", "load_type", "columns"];
+        assert_eq!(nearest("merge_key", known), Some("merge_keys"));
+        assert_eq!(nearest("Load_Typ", known), Some("load_type"));
+        assert_eq!(nearest("watermark", known), None);
+    }
+}
