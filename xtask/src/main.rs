@@ -1,2 +1,55 @@
-//! x
-fn main(){}
+//! `cargo xtask …`: what a person or CI runs, on top of cargo. Each command builds what it needs.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a person")]
+
+mod ci;
+mod demo;
+mod guests;
+mod repo;
+mod setup;
+mod test;
+mod wit;
+
+use std::env;
+use std::process::ExitCode;
+
+use crate::repo::Repo;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  setup    check what the builds need, and install the wasm32-unknown-unknown target when it is missing
+  guests   build all guests for the sandbox, and put the example's components where its flow looks for them
+  demo     set up, build, run the example flow, and show what was written and where
+  test     set up, build, run all tests: the guests' native ones, then the host's
+  ci       what .ci/run runs: format, lints, docs, licences, contract version, then all tests
+  wit      record the text of wit/plugin.wit as that of its version (refused for a version that is already committed)
+
+Builds go to $CARGO_TARGET_DIR, or to target/ in the repository.
+Guests are built with the compiler that $WASMHOST_GUEST_RUSTC or $RUSTC names, or with rustc.";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let command = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["setup"] => setup::run,
+        ["guests"] => guests::run,
+        ["demo"] => demo::run,
+        ["test"] => test::run,
+        ["ci"] => ci::run,
+        ["wit"] => wit::record,
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("xtask: `{}` is not a command\n\n{USAGE}", args.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match Repo::find().and_then(|repo| command(&repo)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

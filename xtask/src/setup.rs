@@ -1,0 +1,112 @@
+//! What a build needs beyond cargo itself: found, installed, or named in one line.
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::repo::{GUEST_TARGET, Repo, guest_rustc, output, run as run_command, succeeds};
+
+/// The version whose configuration deny.toml is written in; it builds with the workspace's rust-version.
+const CARGO_DENY: &str = "0.20.2";
+
+/// Checks the C compiler and the guests' target; installs the target when it is missing.
+///
+/// # Errors
+/// The first thing that is missing, and what to install.
+pub(crate) fn run(repo: &Repo) -> Result<()> {
+    c_compiler(repo)?;
+    guest_target(repo)
+}
+
+/// Checks that the tools which ship with rustup's default profile are there.
+pub(crate) fn rust_tools(repo: &Repo) -> Result<()> {
+    for tool in ["fmt", "clippy"] {
+        if !succeeds(repo.cargo().args([tool, "--version"])) {
+            bail!("cargo {tool} is missing; install it: rustup component add rustfmt clippy");
+        }
+    }
+    Ok(())
+}
+
+/// The cargo-deny to run, built first when it is missing (about 100 seconds of CPU).
+pub(crate) fn cargo_deny(repo: &Repo) -> Result<PathBuf> {
+    let root = repo.target.join("tools");
+    let program = root.join("bin/cargo-deny");
+    let wanted = format!("cargo-deny {CARGO_DENY}");
+    if output(repo.command(&program).arg("--version")).is_some_and(|found| found == wanted) {
+        return Ok(program);
+    }
+    // Unoptimised: it checks a graph in seconds all the same, and an optimised build would take several times as long.
+    let build = root.join("build");
+    let mut install = repo.cargo();
+    install
+        .args([
+            "install",
+            "cargo-deny",
+            "--locked",
+            "--debug",
+            "--force",
+            "--version",
+            CARGO_DENY,
+            "--root",
+        ])
+        .arg(&root);
+    install
+        .env("CARGO_TARGET_DIR", &build)
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_INCREMENTAL", "0");
+    run_command(&mut install)?;
+    fs::remove_dir_all(build)?;
+    Ok(program)
+}
+
+fn c_compiler(repo: &Repo) -> Result<()> {
+    let name = env::var_os("CC").filter(|name| !name.is_empty()).unwrap_or_else(|| "cc".into());
+    // $CC may carry flags; whether those are right is its owner's business.
+    let name = name.to_string_lossy().split_whitespace().next().unwrap_or("cc").to_owned();
+    if !succeeds(repo.command(&name).arg("--version")) {
+        bail!(
+            "there is no C compiler `{name}`; install one: apt-get install gcc libc6-dev (Debian), xcode-select --install (macOS)"
+        );
+    }
+    println!("setup: C compiler `{name}` is there");
+    Ok(())
+}
+
+fn guest_target(repo: &Repo) -> Result<()> {
+    let rustc = guest_rustc().unwrap_or_else(|| "rustc".into());
+    let has_target = || has_core(repo.command(&rustc));
+    if !has_target() {
+        if guest_rustc().is_some() {
+            bail!(
+                "{} has no target {GUEST_TARGET}; unset WASMHOST_GUEST_RUSTC and RUSTC, or name a compiler that has it",
+                rustc.display()
+            );
+        }
+        if !succeeds(repo.command("rustup").arg("--version")) {
+            bail!(
+                "rustc has no target {GUEST_TARGET}; install rustup (https://rustup.rs), or your system's package of that target"
+            );
+        }
+        run_command(repo.command("rustup").args(["target", "add", GUEST_TARGET]))?;
+        if !has_target() {
+            bail!("rustc still has no target {GUEST_TARGET}: is it rustup's? try `rustup show`");
+        }
+    }
+    println!("setup: target {GUEST_TARGET} is there");
+    Ok(())
+}
+
+/// Asks for the library itself: a compiler knows targets whose library it does not have.
+fn has_core(mut rustc: Command) -> bool {
+    let Some(dir) = output(rustc.args(["--print", "target-libdir", "--target", GUEST_TARGET]))
+    else {
+        return false;
+    };
+    let Ok(files) = fs::read_dir(dir) else {
+        return false;
+    };
+    files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("libcore-"))
+}
