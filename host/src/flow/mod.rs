@@ -2,19 +2,59 @@
 //!
 //! `read` is the only way in. Reading opens the flow file and nothing else: no data, no component.
 
+mod blocks;
+mod chain;
+mod check;
+mod connection;
+mod destination;
+mod destinations;
+mod fields;
+mod json;
+pub mod limits;
+mod location;
+mod node;
+mod open;
+mod options;
+mod read;
+mod report;
+mod schema;
+mod source;
+mod template;
+mod types;
+mod values;
+mod vars;
+mod words;
+mod yaml;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use arrow::datatypes::DataType;
+use chrono::DateTime;
+use chrono::Utc;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::read::read;
+pub use self::schema::json_schema;
 use crate::name::ColumnName;
 use crate::name::ComponentName;
 use crate::name::DestinationName;
 use crate::name::FlowName;
 use crate::problem::Place;
+use crate::table::RunId;
 use crate::table::Severity;
+
+/// What a flow's texts may depend on beside the flow itself.
+#[derive(Debug, Clone)]
+pub struct ReadContext {
+    /// Variables given on the command line; they win over the flow's `vars`.
+    pub vars: BTreeMap<String, String>,
+    /// `{{ run_id }}`.
+    pub run_id: RunId,
+    /// `{{ logical_date }}`: its UTC day, such as `2026-08-01`.
+    pub logical_date: DateTime<Utc>,
+}
 
 /// One batch job: a source, transforms, rules, destinations.
 #[derive(Debug, Clone)]
