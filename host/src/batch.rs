@@ -105,14 +105,15 @@ impl Batch {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use arrow::array::ArrayRef;
     use arrow::array::Int64Array;
-    use arrow::array::record_batch;
 
     use super::*;
 
     #[test]
     fn places_follow_their_rows_through_slice_filter_and_take() {
-        let rows = record_batch!(("n", Int64, [10, 11, 12, 13, 14])).unwrap();
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![10, 11, 12, 13, 14]));
+        let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
         let batch = Batch { rows, origin: Origin { file: "f".into(), rows: Positions::From(10) } };
         let kept = batch.slice(1, 4).filter(&BooleanArray::from(vec![true, false, true, true])).unwrap();
         let taken = kept.take(&UInt32Array::from(vec![2, 0, 0])).unwrap();

@@ -15,4 +15,4 @@ pub mod flow;
 pub mod storage;
 
 pub mod source;
-pub mod writer;
+//XX pub mod writer;
