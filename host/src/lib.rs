@@ -15,4 +15,4 @@ pub mod flow;
 pub mod storage;
 
 pub mod source;
-//XX pub mod writer;
+pub mod writer;

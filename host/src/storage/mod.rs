@@ -3,16 +3,17 @@
 //! Only local paths so far. Nothing here knows of runs, strategies or batches' origins.
 
 pub mod csv;
-//XX pub mod delta;
+pub mod delta;
+pub mod encode;
 pub mod jsonl;
 pub mod listing;
-//XX pub mod manifest;
+pub mod manifest;
 pub mod naming;
 pub mod parquet;
 pub mod partition;
 pub mod plain;
 pub mod sync;
-//XX pub mod target;
+pub mod target;
 pub mod text;
 
 use std::fmt;

@@ -207,7 +207,7 @@ mod tests {
             (&[r#"{"o":{"x":1}}"#, r#"{"o":{"x":{}}}"#], "o.x: it is an object here and a number before"),
             (&[r#"{"a":[1]}"#, r#"{"a":"x"}"#], "a: it is a plain value here and a list before"),
             (&[r#"{"a":[[1],2]}"#], "a[]: it is a number here and a list before"),
-            (&[r#"{"a":1,"a":2}"#], "key `a` comes twice (at character 10)"),
+            (&[r#"{"a":1,"a":2}"#], "key `a` comes twice (at character 13)"),
             (&[r#"[1]"#], "invalid type: sequence, expected a JSON object (at character 0)"),
             (&[r#"{"a":1"#], "EOF while parsing an object (at character 6)"),
             (&[r#"{"a":1} x"#], "trailing characters (at character 9)"),
