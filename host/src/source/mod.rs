@@ -100,11 +100,19 @@ impl Files {
         for (name, data_type) in &source.schema_hints {
             let at = at(source, &format!("schema_hints.{name}"));
             if columns.column_with_name(name.as_str()).is_none() {
-                let problem = Problem::new(Code::UnknownName, at, format!("the files have no column `{name}`"));
-                problems.push(problem.hint(known_names(name.as_str(), known().collect::<Vec<_>>())));
+                let problem = Problem::new(
+                    Code::UnknownName,
+                    at,
+                    format!("the files have no column `{name}`"),
+                );
+                problems
+                    .push(problem.hint(known_names(name.as_str(), known().collect::<Vec<_>>())));
             } else if !readable(&source.format, data_type) {
                 let what = format!("{} cannot be read as {data_type}", source.format.name());
-                problems.push(Problem::new(Code::WrongValue, at, what).hint("text can be read as any plain type"));
+                problems.push(
+                    Problem::new(Code::WrongValue, at, what)
+                        .hint("text can be read as any plain type"),
+                );
             }
         }
         let mut wanted = Vec::new();
@@ -112,12 +120,22 @@ impl Files {
             let at = at(source, &format!("columns[{index}]"));
             match columns.index_of(name.as_str()) {
                 Ok(place) if wanted.contains(&place) => {
-                    problems.push(Problem::new(Code::DuplicateKey, at, format!("column `{name}` is named twice")));
+                    problems.push(Problem::new(
+                        Code::DuplicateKey,
+                        at,
+                        format!("column `{name}` is named twice"),
+                    ));
                 }
                 Ok(place) => wanted.push(place),
                 Err(_) => {
-                    let problem = Problem::new(Code::UnknownName, at, format!("the files have no column `{name}`"));
-                    problems.push(problem.hint(known_names(name.as_str(), known().collect::<Vec<_>>())));
+                    let problem = Problem::new(
+                        Code::UnknownName,
+                        at,
+                        format!("the files have no column `{name}`"),
+                    );
+                    problems.push(
+                        problem.hint(known_names(name.as_str(), known().collect::<Vec<_>>())),
+                    );
                 }
             }
         }
@@ -147,7 +165,9 @@ impl Files {
             let open = match &mut self.open {
                 Some(open) => open,
                 None => {
-                    let Some(file) = self.discovered.files.get(self.next_file) else { return Ok(None) };
+                    let Some(file) = self.discovered.files.get(self.next_file) else {
+                        return Ok(None);
+                    };
                     let reader = self.reader(file).map_err(wrong)?;
                     self.next_file += 1;
                     let file = Arc::from(file.path.to_string_lossy());
@@ -158,7 +178,10 @@ impl Files {
                 Some(rows) if rows.num_rows() > 0 => {
                     let places = Positions::From(open.rows_read + 1);
                     open.rows_read += rows.num_rows() as u64;
-                    return Ok(Some(Batch { rows, origin: Origin { file: Arc::clone(&open.file), rows: places } }));
+                    return Ok(Some(Batch {
+                        rows,
+                        origin: Origin { file: Arc::clone(&open.file), rows: places },
+                    }));
                 }
                 Some(_) => {}
                 None => self.open = None,
@@ -169,14 +192,21 @@ impl Files {
     fn reader(&self, file: &SourceFile) -> Result<Reader, StorageError> {
         let Discovered { format, schema, all_columns, .. } = &self.discovered;
         match format {
-            ReadFormat::Csv(options) => CsvBatches::open(file, options, schema, self.batch_rows).map(Reader::Csv),
-            ReadFormat::Parquet {} => ParquetBatches::open(file, schema, self.batch_rows).map(Reader::Parquet),
+            ReadFormat::Csv(options) => {
+                CsvBatches::open(file, options, schema, self.batch_rows).map(Reader::Csv)
+            }
+            ReadFormat::Parquet {} => {
+                ParquetBatches::open(file, schema, self.batch_rows).map(Reader::Parquet)
+            }
             // Discovery has seen all keys, so those that are not wanted need not be decoded.
             ReadFormat::Jsonl(options) if options.infer_schema_rows.is_none() => {
                 JsonlBatches::open(file, schema, false, self.batch_rows).map(Reader::Jsonl)
             }
             ReadFormat::Jsonl(_) => {
-                let places = schema.fields().iter().filter_map(|field| all_columns.index_of(field.name()).ok());
+                let places = schema
+                    .fields()
+                    .iter()
+                    .filter_map(|field| all_columns.index_of(field.name()).ok());
                 let reader = JsonlBatches::open(file, all_columns, true, self.batch_rows)?;
                 Ok(Reader::JsonlPart(reader, places.collect()))
             }
@@ -201,7 +231,11 @@ impl Reader {
 
 fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
     let Source { path, recursive, path_glob_filter, allow_missing, .. } = source;
-    let files = match listing::list(Listing { path, recursive: *recursive, name_filter: path_glob_filter.as_deref() }) {
+    let files = match listing::list(Listing {
+        path,
+        recursive: *recursive,
+        name_filter: path_glob_filter.as_deref(),
+    }) {
         Err(StorageError::Missing { .. }) if *allow_missing && !path.exists() => Vec::new(),
         other => other?,
     };
@@ -219,7 +253,9 @@ fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
 
 fn inferred(source: &Source, files: &[SourceFile]) -> Result<SourceSchema, StorageError> {
     match &source.format {
-        ReadFormat::Csv(options) => csv::infer(files, options, source.merge_schema, &source.schema_hints),
+        ReadFormat::Csv(options) => {
+            csv::infer(files, options, source.merge_schema, &source.schema_hints)
+        }
         ReadFormat::Parquet {} => parquet::infer(files, source.merge_schema, &source.schema_hints),
         ReadFormat::Jsonl(options) => jsonl::infer(files, options, &source.schema_hints),
     }
@@ -227,11 +263,21 @@ fn inferred(source: &Source, files: &[SourceFile]) -> Result<SourceSchema, Stora
 
 /// The columns of no file at all: those that the flow names, text where it declares no type.
 fn declared(source: &Source) -> SourceSchema {
-    let field = |name, data_type: Option<&DataType>| Field::new(name, data_type.cloned().unwrap_or(DataType::Utf8), true);
-    let named = source.columns.iter().flatten().map(|name| field(name.as_str(), source.schema_hints.get(name)));
+    let field = |name, data_type: Option<&DataType>| {
+        Field::new(name, data_type.cloned().unwrap_or(DataType::Utf8), true)
+    };
+    let named = source
+        .columns
+        .iter()
+        .flatten()
+        .map(|name| field(name.as_str(), source.schema_hints.get(name)));
     let named: Vec<_> = named.collect();
-    let hinted = source.schema_hints.iter().filter(|(name, _)| named.iter().all(|field| field.name() != name.as_str()));
-    let hinted: Vec<_> = hinted.map(|(name, data_type)| field(name.as_str(), Some(data_type))).collect();
+    let hinted = source
+        .schema_hints
+        .iter()
+        .filter(|(name, _)| named.iter().all(|field| field.name() != name.as_str()));
+    let hinted: Vec<_> =
+        hinted.map(|(name, data_type)| field(name.as_str(), Some(data_type))).collect();
     let columns = Arc::new(Schema::new(named.into_iter().chain(hinted).collect::<Vec<_>>()));
     SourceSchema { columns, rows: Some(0) }
 }

@@ -60,16 +60,21 @@ impl Encoder {
     ///
     /// # Errors
     /// Where it cannot be created, or the schema does not suit the format.
-    pub fn create(path: PathBuf, schema: &SchemaRef, format: &WriteFormat) -> Result<Self, StorageError> {
+    pub fn create(
+        path: PathBuf,
+        schema: &SchemaRef,
+        format: &WriteFormat,
+    ) -> Result<Self, StorageError> {
         let file = File::create_new(&path).map_err(StorageError::io(&path, "create it"))?;
         let kind = match format {
             WriteFormat::Delta(options) | WriteFormat::Parquet(options) => {
                 let begun = ParquetFile::create(file, SchemaRef::clone(schema), options);
                 Kind::Parquet(Box::new(begun.map_err(StorageError::library(&path, "begin it"))?))
             }
-            WriteFormat::Csv(options) => {
-                Kind::Csv(CsvFile::create(file, schema, options).map_err(StorageError::io(&path, "write it"))?)
-            }
+            WriteFormat::Csv(options) => Kind::Csv(
+                CsvFile::create(file, schema, options)
+                    .map_err(StorageError::io(&path, "write it"))?,
+            ),
             WriteFormat::Jsonl {} => Kind::Jsonl(Box::new(JsonlFile::create(file))),
         };
         Ok(Self { path, rows: 0, kind })
@@ -82,9 +87,17 @@ impl Encoder {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, StorageError> {
         self.rows += batch.num_rows() as u64;
         match &mut self.kind {
-            Kind::Csv(csv) => csv.write(batch).map(|()| false).map_err(StorageError::library(&self.path, "write it")),
-            Kind::Jsonl(jsonl) => jsonl.write(batch).map(|()| false).map_err(StorageError::library(&self.path, "write it")),
-            Kind::Parquet(parquet) => parquet.write(batch).map_err(StorageError::library(&self.path, "write it")),
+            Kind::Csv(csv) => csv
+                .write(batch)
+                .map(|()| false)
+                .map_err(StorageError::library(&self.path, "write it")),
+            Kind::Jsonl(jsonl) => jsonl
+                .write(batch)
+                .map(|()| false)
+                .map_err(StorageError::library(&self.path, "write it")),
+            Kind::Parquet(parquet) => {
+                parquet.write(batch).map_err(StorageError::library(&self.path, "write it"))
+            }
         }
     }
 
@@ -104,7 +117,9 @@ impl Encoder {
     pub fn flush(&mut self) -> Result<(), StorageError> {
         match &mut self.kind {
             Kind::Csv(_) | Kind::Jsonl(_) => Ok(()),
-            Kind::Parquet(parquet) => parquet.flush().map_err(StorageError::library(&self.path, "write it")),
+            Kind::Parquet(parquet) => {
+                parquet.flush().map_err(StorageError::library(&self.path, "write it"))
+            }
         }
     }
 
@@ -116,9 +131,12 @@ impl Encoder {
         let Self { path, rows, kind } = self;
         let (file, footer) = match kind {
             Kind::Csv(csv) => (csv.finish().map_err(StorageError::io(&path, "write it"))?, None),
-            Kind::Jsonl(jsonl) => (jsonl.finish().map_err(StorageError::library(&path, "write it"))?, None),
+            Kind::Jsonl(jsonl) => {
+                (jsonl.finish().map_err(StorageError::library(&path, "write it"))?, None)
+            }
             Kind::Parquet(parquet) => {
-                let Written { file, footer } = parquet.finish().map_err(StorageError::library(&path, "end it"))?;
+                let Written { file, footer } =
+                    parquet.finish().map_err(StorageError::library(&path, "end it"))?;
                 (file, Some(footer))
             }
         };

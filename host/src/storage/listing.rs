@@ -34,7 +34,8 @@ pub struct Listing<'a> {
 }
 
 /// Endings of files that their writers had not finished.
-const UNFINISHED: &[&str] = &[".tmp", ".temp", ".part", ".partial", ".inprogress", ".crdownload", ".swp", "~"];
+const UNFINISHED: &[&str] =
+    &[".tmp", ".temp", ".part", ".partial", ".inprogress", ".crdownload", ".swp", "~"];
 
 impl SourceFile {
     /// The file as it is now.
@@ -53,7 +54,8 @@ impl SourceFile {
     pub fn open(&self) -> Result<fs::File, StorageError> {
         let now = Self::look(self.path.clone())?;
         if now.size != self.size || now.modified != self.modified {
-            let what = format!("changed since it was listed ({} bytes then, {} now)", self.size, now.size);
+            let what =
+                format!("changed since it was listed ({} bytes then, {} now)", self.size, now.size);
             return Err(StorageError::data(&self.path, super::DataPlace::default(), what)
                 .hint("start the run again when the file is complete"));
         }
@@ -71,7 +73,8 @@ pub fn list(listing: Listing<'_>) -> Result<Vec<SourceFile>, StorageError> {
     let mut found = Vec::new();
     match fs::metadata(path) {
         Ok(facts) if facts.is_dir() => {
-            let mut taken = |_: &Path, name: &str| filter.as_ref().is_none_or(|filter| filter.is_match(name));
+            let mut taken =
+                |_: &Path, name: &str| filter.as_ref().is_none_or(|filter| filter.is_match(name));
             walk(path, recursive, &mut taken, &mut found)?;
         }
         Ok(_) => found.push(SourceFile::look(path.to_owned())?),
@@ -79,7 +82,8 @@ pub fn list(listing: Listing<'_>) -> Result<Vec<SourceFile>, StorageError> {
             let (root, pattern) = (glob_root(path), path_matcher(path)?);
             if root.is_dir() {
                 let mut taken = |file: &Path, name: &str| {
-                    pattern.is_match(file) && filter.as_ref().is_none_or(|filter| filter.is_match(name))
+                    pattern.is_match(file)
+                        && filter.as_ref().is_none_or(|filter| filter.is_match(name))
                 };
                 walk(&root, true, &mut taken, &mut found)?;
             }
@@ -100,7 +104,11 @@ pub fn list(listing: Listing<'_>) -> Result<Vec<SourceFile>, StorageError> {
 /// Whether a name below a folder can be data.
 #[must_use]
 pub fn is_data_name(name: &str) -> bool {
-    let unfinished = || UNFINISHED.iter().any(|end| name.len() > end.len() && name.to_ascii_lowercase().ends_with(end));
+    let unfinished = || {
+        UNFINISHED
+            .iter()
+            .any(|end| name.len() > end.len() && name.to_ascii_lowercase().ends_with(end))
+    };
     !name.starts_with('.') && !name.starts_with('_') && !unfinished()
 }
 
@@ -136,7 +144,8 @@ fn has_glob(path: &Path) -> bool {
 
 /// The folder above the first component with a wildcard.
 fn glob_root(path: &Path) -> PathBuf {
-    let plain = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
+    let plain =
+        |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
     let root: PathBuf = path.components().take_while(plain).collect();
     if root.as_os_str().is_empty() { PathBuf::from(".") } else { root }
 }
@@ -151,13 +160,16 @@ fn path_matcher(path: &Path) -> Result<GlobMatcher, StorageError> {
 }
 
 fn matcher(path: &Path, pattern: &str) -> Result<GlobMatcher, StorageError> {
-    GlobBuilder::new(pattern).literal_separator(true).build().map(|glob| glob.compile_matcher()).map_err(|error| {
-        StorageError::Missing {
+    GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| StorageError::Missing {
             path: path.to_owned(),
             what: format!("`{pattern}` is no pattern: {error}"),
-            hint: "`*` and `?` stay within a name, `**` crosses folders, `{a,b}` is either".to_owned(),
-        }
-    })
+            hint: "`*` and `?` stay within a name, `**` crosses folders, `{a,b}` is either"
+                .to_owned(),
+        })
 }
 
 #[cfg(test)]
@@ -186,7 +198,11 @@ mod tests {
             ("/a/**/*.csv", "/a/b/c/x.csv", true),
             ("d/*.csv", "d/x.csv", true),
         ] {
-            assert_eq!(path_matcher(Path::new(pattern)).unwrap().is_match(file), right, "{pattern} {file}");
+            assert_eq!(
+                path_matcher(Path::new(pattern)).unwrap().is_match(file),
+                right,
+                "{pattern} {file}"
+            );
         }
     }
 }

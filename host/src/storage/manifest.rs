@@ -81,8 +81,13 @@ impl Manifest {
     /// The columns as a schema, where their types can be read back.
     #[must_use]
     pub fn schema(&self) -> Option<SchemaRef> {
-        let field = |column: &Column| Some(Field::new(&column.name, column.data_type.parse().ok()?, true));
-        self.columns.iter().map(field).collect::<Option<Vec<_>>>().map(|fields| Arc::new(Schema::new(fields)))
+        let field =
+            |column: &Column| Some(Field::new(&column.name, column.data_type.parse().ok()?, true));
+        self.columns
+            .iter()
+            .map(field)
+            .collect::<Option<Vec<_>>>()
+            .map(|fields| Arc::new(Schema::new(fields)))
     }
 
     /// Writes the manifest into `folder`, whole or not at all.
@@ -93,7 +98,8 @@ impl Manifest {
         let path = place(folder, &self.run_id);
         let manifests = folder.join(FOLDER);
         fs::create_dir_all(&manifests).map_err(StorageError::io(&manifests, "create it"))?;
-        let mut text = serde_json::to_vec_pretty(self).map_err(StorageError::library(&path, "spell it"))?;
+        let mut text =
+            serde_json::to_vec_pretty(self).map_err(StorageError::library(&path, "spell it"))?;
         text.push(b'\n');
         sync::write_whole(&path, &text)?;
         sync::sync_folder(folder)
@@ -103,7 +109,10 @@ impl Manifest {
 /// The columns of a schema as manifests keep them.
 #[must_use]
 pub fn columns(schema: &Schema) -> Vec<Column> {
-    let column = |field: &Arc<Field>| Column { name: field.name().clone(), data_type: field.data_type().to_string() };
+    let column = |field: &Arc<Field>| Column {
+        name: field.name().clone(),
+        data_type: field.data_type().to_string(),
+    };
     schema.fields().iter().map(column).collect()
 }
 
@@ -124,7 +133,8 @@ pub fn find(folder: &Path, run_id: &RunId) -> Result<Option<Manifest>, StorageEr
 /// Where one is there and cannot be read.
 pub fn current(folder: &Path) -> Result<Vec<Manifest>, StorageError> {
     let paths = json_files(&folder.join(FOLDER))?;
-    let mut manifests: Vec<_> = paths.iter().filter_map(|path| read(path).transpose()).collect::<Result<_, _>>()?;
+    let mut manifests: Vec<_> =
+        paths.iter().filter_map(|path| read(path).transpose()).collect::<Result<_, _>>()?;
     manifests.sort_by(|a, b| (a.started_at, &a.run_id).cmp(&(b.started_at, &b.run_id)));
     Ok(manifests)
 }
@@ -171,7 +181,8 @@ fn json_files(folder: &Path) -> Result<Vec<PathBuf>, StorageError> {
     };
     let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut paths = paths.map_err(StorageError::io(folder, "list it"))?;
-    let hidden = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    let hidden =
+        |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "json") && !hidden(path));
     Ok(paths)
 }

@@ -161,13 +161,21 @@ impl StorageError {
     /// The error itself, where the world is at fault.
     pub fn into_problem(self, at: &Place) -> Result<Problem, Self> {
         match self {
-            Self::Missing { path, what, hint } => {
-                Ok(Problem::new(Code::NotFound, at.clone(), format!("`{}`: {what}", path.display())).hint(hint))
-            }
+            Self::Missing { path, what, hint } => Ok(Problem::new(
+                Code::NotFound,
+                at.clone(),
+                format!("`{}`: {what}", path.display()),
+            )
+            .hint(hint)),
             Self::Data { path, at, what, hint } => {
                 let row = at.row.map(|row| format!("row {row}: ")).unwrap_or_default();
                 let file = path.display().to_string();
-                let place = Place { file, line: at.line, column: None, field: at.column.unwrap_or_default() };
+                let place = Place {
+                    file,
+                    line: at.line,
+                    column: None,
+                    field: at.column.unwrap_or_default(),
+                };
                 let problem = Problem::new(Code::Data, place, format!("{row}{what}"));
                 Ok(match hint {
                     Some(hint) => problem.hint(hint),

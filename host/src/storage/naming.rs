@@ -19,7 +19,12 @@ const TIME_LENGTH: usize = "YYYYMMDDTHHMMSSmmmZ".len();
 impl FileNames {
     /// Names for the files of `table` that the run writes.
     #[must_use]
-    pub fn new(table: &str, started_at: DateTime<Utc>, run_id: &RunId, ending: &'static str) -> Self {
+    pub fn new(
+        table: &str,
+        started_at: DateTime<Utc>,
+        run_id: &RunId,
+        ending: &'static str,
+    ) -> Self {
         Self { table: table.to_owned(), started_at, run_id: run_id.clone(), ending }
     }
 
@@ -35,9 +40,12 @@ impl FileNames {
     pub fn is_of_run(&self, name: &str) -> bool {
         let rest = name.strip_prefix(self.table.as_str()).and_then(|rest| rest.strip_prefix('_'));
         let rest = rest.and_then(|rest| rest.get(TIME_LENGTH..).filter(|_| is_time(rest)));
-        let rest = rest.and_then(|rest| rest.strip_prefix('_')?.strip_prefix(self.run_id.as_str())?.strip_prefix('-'));
+        let rest = rest.and_then(|rest| {
+            rest.strip_prefix('_')?.strip_prefix(self.run_id.as_str())?.strip_prefix('-')
+        });
         let number = rest.and_then(|rest| rest.strip_suffix(self.ending)?.strip_suffix('.'));
-        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+        number
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
     }
 }
 

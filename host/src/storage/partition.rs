@@ -35,9 +35,15 @@ pub fn unsupported(data_type: &DataType) -> Option<&'static str> {
         DataType::Utf8 | DataType::Boolean | DataType::Date32 | DataType::Decimal128(..) => None,
         DataType::Timestamp(TimeUnit::Microsecond, _) => None,
         data_type if data_type.is_integer() => None,
-        data_type if data_type.is_floating() => Some("floats are never quite equal; cast it to a decimal, or round it to a whole number"),
-        DataType::Timestamp(..) | DataType::Date64 => Some("only timestamps in microseconds and dates name folders; cast it"),
-        _ => Some("only text, booleans, whole numbers, decimals, dates and timestamps name folders"),
+        data_type if data_type.is_floating() => Some(
+            "floats are never quite equal; cast it to a decimal, or round it to a whole number",
+        ),
+        DataType::Timestamp(..) | DataType::Date64 => {
+            Some("only timestamps in microseconds and dates name folders; cast it")
+        }
+        _ => {
+            Some("only text, booleans, whole numbers, decimals, dates and timestamps name folders")
+        }
     }
 }
 
@@ -48,8 +54,11 @@ pub fn unsupported(data_type: &DataType) -> Option<&'static str> {
 pub fn spell(column: &ArrayRef) -> Result<StringArray, ArrowError> {
     if let DataType::Timestamp(TimeUnit::Microsecond, _) = column.data_type() {
         let spelt = |micros: i64| {
-            let time = DateTime::from_timestamp_micros(micros).map(|at| at.format("%Y-%m-%d %H:%M:%S%.6f").to_string());
-            time.ok_or_else(|| ArrowError::CastError(format!("{micros} microseconds is no time of the calendar")))
+            let time = DateTime::from_timestamp_micros(micros)
+                .map(|at| at.format("%Y-%m-%d %H:%M:%S%.6f").to_string());
+            time.ok_or_else(|| {
+                ArrowError::CastError(format!("{micros} microseconds is no time of the calendar"))
+            })
         };
         let values = column.as_primitive::<TimestampMicrosecondType>();
         return values.iter().map(|value| value.map(spelt).transpose()).collect();
@@ -71,15 +80,21 @@ pub fn refused(value: Option<&str>) -> Option<&'static str> {
 ///
 /// # Errors
 /// The column whose name and value are longer than a file system takes.
-pub fn folder<'a>(columns: impl Iterator<Item = &'a str>, values: &[Option<String>]) -> Result<PathBuf, String> {
+pub fn folder<'a>(
+    columns: impl Iterator<Item = &'a str>,
+    values: &[Option<String>],
+) -> Result<PathBuf, String> {
     let mut path = PathBuf::new();
     for (column, value) in columns.zip(values) {
         // A leading dot or underscore would hide the folder from readers.
-        let hidden = column.starts_with(['.', '_']).then(|| if column.starts_with('.') { "%2E" } else { "%5F" });
+        let hidden = column
+            .starts_with(['.', '_'])
+            .then(|| if column.starts_with('.') { "%2E" } else { "%5F" });
         let rest = if hidden.is_some() { &column[1..] } else { column };
         let value = value.as_deref().map(|value| utf8_percent_encode(value, ENCODED).to_string());
         let value = value.unwrap_or_else(|| NULL_FOLDER.to_owned());
-        let name = format!("{}{}={value}", hidden.unwrap_or_default(), utf8_percent_encode(rest, ENCODED));
+        let name =
+            format!("{}{}={value}", hidden.unwrap_or_default(), utf8_percent_encode(rest, ENCODED));
         if name.len() > NAME_BYTES_MAX {
             return Err(column.to_owned());
         }
@@ -95,10 +110,29 @@ mod tests {
 
     #[test]
     fn folders_never_leave_their_table_and_never_fall_together() {
-        let values =
-            ["North West", "a/b", "a=b", "a%20b", "a b", "ü", "a:b", "100%", "x+y", "..", ".", "q?z", "\t", "o'b", "C:\\d", " l", "t "];
-        let mut folders: Vec<_> =
-            values.iter().map(|value| folder(["g"].into_iter(), &[Some((*value).to_owned())]).unwrap()).collect();
+        let values = [
+            "North West",
+            "a/b",
+            "a=b",
+            "a%20b",
+            "a b",
+            "ü",
+            "a:b",
+            "100%",
+            "x+y",
+            "..",
+            ".",
+            "q?z",
+            "\t",
+            "o'b",
+            "C:\\d",
+            " l",
+            "t ",
+        ];
+        let mut folders: Vec<_> = values
+            .iter()
+            .map(|value| folder(["g"].into_iter(), &[Some((*value).to_owned())]).unwrap())
+            .collect();
         for path in &folders {
             assert_eq!(path.components().count(), 1, "{path:?}");
             assert!(path.to_str().unwrap().starts_with("g="), "{path:?}");
@@ -113,7 +147,10 @@ mod tests {
         let one = |column, value: &str| folder([column].into_iter(), &[Some(value.to_owned())]);
         assert_eq!(one("_x", "1").unwrap(), PathBuf::from("%5Fx=1"));
         assert_eq!(one(".x/y", "1").unwrap(), PathBuf::from("%2Ex%2Fy=1"));
-        assert_eq!(folder(["g"].into_iter(), &[None]).unwrap(), PathBuf::from("g=__HIVE_DEFAULT_PARTITION__"));
+        assert_eq!(
+            folder(["g"].into_iter(), &[None]).unwrap(),
+            PathBuf::from("g=__HIVE_DEFAULT_PARTITION__")
+        );
         assert_eq!(one("g", &"ü".repeat(50)), Err("g".to_owned()));
         assert!(refused(Some("")).is_some() && refused(Some(NULL_FOLDER)).is_some());
         assert!(refused(None).is_none() && refused(Some("NULL")).is_none());

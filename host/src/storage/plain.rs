@@ -27,11 +27,16 @@ pub fn plain_type(data_type: &DataType) -> DataType {
         DataType::RunEndEncoded(_, values) => plain_type(values.data_type()),
         DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
         DataType::BinaryView | DataType::LargeBinary => DataType::Binary,
-        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
-            DataType::List(Arc::new(plain_field(item)))
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => DataType::List(Arc::new(plain_field(item))),
+        DataType::FixedSizeList(item, size) => {
+            DataType::FixedSizeList(Arc::new(plain_field(item)), *size)
         }
-        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(Arc::new(plain_field(item)), *size),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| plain_field(field)).collect()),
+        DataType::Struct(fields) => {
+            DataType::Struct(fields.iter().map(|field| plain_field(field)).collect())
+        }
         DataType::Map(entries, sorted) => DataType::Map(Arc::new(plain_field(entries)), *sorted),
         other => other.clone(),
     }
@@ -46,7 +51,9 @@ pub fn plain_field(field: &Field) -> Field {
 /// The schema with plain types, and without metadata of its file.
 #[must_use]
 pub fn plain_schema(schema: &Schema) -> SchemaRef {
-    Arc::new(Schema::new(schema.fields().iter().map(|field| plain_field(field)).collect::<Vec<_>>()))
+    Arc::new(Schema::new(
+        schema.fields().iter().map(|field| plain_field(field)).collect::<Vec<_>>(),
+    ))
 }
 
 /// The column as `to`, every value whole: what would be rounded, cut or overflow is an error. NULL stays NULL.
@@ -64,14 +71,23 @@ pub fn cast_exact(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> 
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     let no_cast = |error: ArrowError| Misfit { index: 0, what: error.to_string() };
     let cast = cast_with_options(column, to, &strict);
-    if from.is_nested() || *to == DataType::Utf8 || matches!(plain_type(from), plain if plain == *to) {
+    if from.is_nested()
+        || *to == DataType::Utf8
+        || matches!(plain_type(from), plain if plain == *to)
+    {
         return cast.map_err(no_cast);
     }
     let cast = match cast {
         Ok(cast) => cast,
         Err(error) => {
-            let lenient = cast_with_options(column, to, &CastOptions { safe: true, ..CastOptions::default() });
-            let lost = |lenient: ArrayRef| (0..column.len()).find(|i| column.is_valid(*i) && lenient.is_null(*i));
+            let lenient = cast_with_options(
+                column,
+                to,
+                &CastOptions { safe: true, ..CastOptions::default() },
+            );
+            let lost = |lenient: ArrayRef| {
+                (0..column.len()).find(|i| column.is_valid(*i) && lenient.is_null(*i))
+            };
             return Err(match lenient.ok().and_then(lost) {
                 Some(index) => misfit(column, index, to),
                 None => no_cast(error),
@@ -79,7 +95,9 @@ pub fn cast_exact(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> 
         }
     };
     // Casts of numbers and times cut without a word; what comes back the same was whole.
-    let back = cast_with_options(&cast, from, &CastOptions { safe: true, ..CastOptions::default() }).map_err(no_cast)?;
+    let back =
+        cast_with_options(&cast, from, &CastOptions { safe: true, ..CastOptions::default() })
+            .map_err(no_cast)?;
     let same = not_distinct(column, &back).map_err(no_cast)?;
     match same.values().iter().position(|same| !same) {
         Some(index) => Err(misfit(column, index, to)),

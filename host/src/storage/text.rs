@@ -135,12 +135,20 @@ pub fn number(text: &str) -> Option<Number> {
     }
     let significant = {
         let mantissa = &unsigned[..unsigned.len() - rest.len()];
-        let mut all = mantissa.iter().filter(|b| b.is_ascii_digit()).skip_while(|b| **b == b'0').count();
-        all -= mantissa.iter().rev().filter(|b| b.is_ascii_digit()).take_while(|b| **b == b'0').count().min(all);
+        let mut all =
+            mantissa.iter().filter(|b| b.is_ascii_digit()).skip_while(|b| **b == b'0').count();
+        all -= mantissa
+            .iter()
+            .rev()
+            .filter(|b| b.is_ascii_digit())
+            .take_while(|b| **b == b'0')
+            .count()
+            .min(all);
         all
     };
     if let [b'e' | b'E', exponent @ ..] = rest {
-        let exponent = exponent.strip_prefix(b"-").or(exponent.strip_prefix(b"+")).unwrap_or(exponent);
+        let exponent =
+            exponent.strip_prefix(b"-").or(exponent.strip_prefix(b"+")).unwrap_or(exponent);
         if exponent.is_empty() || digits(exponent) != exponent.len() {
             return None;
         }
@@ -156,7 +164,10 @@ pub fn number(text: &str) -> Option<Number> {
 fn moment(text: &str) -> u8 {
     let bytes = text.as_bytes();
     let shaped = bytes.len() >= 10
-        && bytes[..10].iter().enumerate().all(|(i, b)| if i == 4 || i == 7 { *b == b'-' } else { b.is_ascii_digit() });
+        && bytes[..10]
+            .iter()
+            .enumerate()
+            .all(|(i, b)| if i == 4 || i == 7 { *b == b'-' } else { b.is_ascii_digit() });
     if !shaped || chrono::NaiveDate::parse_from_str(&text[..10], "%Y-%m-%d").is_err() {
         return 0;
     }
@@ -164,8 +175,11 @@ fn moment(text: &str) -> u8 {
         return DATE;
     }
     let Some(time) = text.get(11..).filter(|_| matches!(bytes[10], b'T' | b' ')) else { return 0 };
-    let clock = time.get(..8).filter(|clock| chrono::NaiveTime::parse_from_str(clock, "%H:%M:%S").is_ok());
-    let shaped = clock.is_some_and(|clock| clock.bytes().filter(u8::is_ascii_digit).count() == 6 && !clock.ends_with("60"));
+    let clock =
+        time.get(..8).filter(|clock| chrono::NaiveTime::parse_from_str(clock, "%H:%M:%S").is_ok());
+    let shaped = clock.is_some_and(|clock| {
+        clock.bytes().filter(u8::is_ascii_digit).count() == 6 && !clock.ends_with("60")
+    });
     if !shaped {
         return 0;
     }
@@ -180,7 +194,9 @@ fn moment(text: &str) -> u8 {
     match rest.as_bytes() {
         [] => NAIVE,
         [b'Z'] => ZONED,
-        [b'+' | b'-', h1, h2, b':', m1, m2] if [h1, h2, m1, m2].iter().all(|b| b.is_ascii_digit()) => {
+        [b'+' | b'-', h1, h2, b':', m1, m2]
+            if [h1, h2, m1, m2].iter().all(|b| b.is_ascii_digit()) =>
+        {
             if (*h1, *h2) < (b'1', b'5') && *m1 < b'6' { ZONED } else { 0 }
         }
         _ => 0,
@@ -204,8 +220,13 @@ pub fn parse(values: &StringArray, to: &DataType) -> Result<ArrayRef, Misfit> {
     if *to == DataType::Utf8 {
         return Ok(Arc::new(values.clone()));
     }
-    let misfit = |index: usize, why: &str| Misfit { index, what: format!("{} is not {why}", shown(values.value(index))) };
-    if matches!(to, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..)) || to.is_decimal() {
+    let misfit = |index: usize, why: &str| Misfit {
+        index,
+        what: format!("{} is not {why}", shown(values.value(index))),
+    };
+    if matches!(to, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..))
+        || to.is_decimal()
+    {
         for (index, value) in values.iter().enumerate() {
             if let Some(why) = value.and_then(|value| dropped(value, to)) {
                 return Err(misfit(index, &format!("{}: {why}", spelt(to))));
@@ -215,8 +236,11 @@ pub fn parse(values: &StringArray, to: &DataType) -> Result<ArrayRef, Misfit> {
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(values, to, &strict).map_err(|error| {
         // The cast does not say where; the lenient one leaves a NULL there.
-        let lenient = cast_with_options(values, to, &CastOptions { safe: true, ..CastOptions::default() });
-        let index = lenient.ok().and_then(|cast| (0..values.len()).find(|i| values.is_valid(*i) && cast.is_null(*i)));
+        let lenient =
+            cast_with_options(values, to, &CastOptions { safe: true, ..CastOptions::default() });
+        let index = lenient
+            .ok()
+            .and_then(|cast| (0..values.len()).find(|i| values.is_valid(*i) && cast.is_null(*i)));
         match index {
             Some(index) => misfit(index, &spelt(to)),
             None => Misfit { index: 0, what: error.to_string() },
@@ -227,7 +251,9 @@ pub fn parse(values: &StringArray, to: &DataType) -> Result<ArrayRef, Misfit> {
 /// What of a text the cast to `to` would drop without a word.
 fn dropped(text: &str, to: &DataType) -> Option<&'static str> {
     match to {
-        DataType::Date32 | DataType::Date64 => (text.len() > 10).then_some("it is more than a date"),
+        DataType::Date32 | DataType::Date64 => {
+            (text.len() > 10).then_some("it is more than a date")
+        }
         DataType::Timestamp(unit, zone) => {
             let digits = match unit {
                 TimeUnit::Second => 0,
@@ -247,8 +273,10 @@ fn dropped(text: &str, to: &DataType) -> Option<&'static str> {
             if text.contains(['e', 'E']) {
                 return Some("it has an exponent");
             }
-            let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction).trim_end_matches('0');
-            (fraction.len() > usize::try_from(*scale).unwrap_or(0)).then_some("it has more digits after the point")
+            let fraction =
+                text.split_once('.').map_or("", |(_, fraction)| fraction).trim_end_matches('0');
+            (fraction.len() > usize::try_from(*scale).unwrap_or(0))
+                .then_some("it has more digits after the point")
         }
         _ => None,
     }
@@ -332,16 +360,31 @@ mod tests {
     #[test]
     fn a_value_that_would_be_cut_or_rounded_is_named() {
         for (value, to, right) in [
-            ("1.005", DataType::Decimal128(5, 2), "`1.005` is not a decimal(5,2): it has more digits after the point"),
+            (
+                "1.005",
+                DataType::Decimal128(5, 2),
+                "`1.005` is not a decimal(5,2): it has more digits after the point",
+            ),
             ("1000.00", DataType::Decimal128(5, 2), "`1000.00` is not a decimal(5,2)"),
             ("1.500", DataType::Decimal128(5, 2), ""),
             ("12", DataType::Int8, ""),
             ("300", DataType::Int8, "`300` is not int8"),
-            ("2024-01-01T00:00:00Z", DataType::Timestamp(TimeUnit::Microsecond, None), "`2024-01-01T00:00:00Z` is not a timestamp without zone: it has a zone"),
-            ("2024-01-01 10:00", DataType::Date32, "`2024-01-01 10:00` is not a date (YYYY-MM-DD): it is more than a date"),
+            (
+                "2024-01-01T00:00:00Z",
+                DataType::Timestamp(TimeUnit::Microsecond, None),
+                "`2024-01-01T00:00:00Z` is not a timestamp without zone: it has a zone",
+            ),
+            (
+                "2024-01-01 10:00",
+                DataType::Date32,
+                "`2024-01-01 10:00` is not a date (YYYY-MM-DD): it is more than a date",
+            ),
         ] {
             let values = StringArray::from(vec![None, Some(value)]);
-            let what = parse(&values, &to).err().map(|misfit| (misfit.index, misfit.what)).unwrap_or_default();
+            let what = parse(&values, &to)
+                .err()
+                .map(|misfit| (misfit.index, misfit.what))
+                .unwrap_or_default();
             let index = usize::from(!right.is_empty());
             assert_eq!(what, (index, right.to_owned()), "{value} as {to}");
         }

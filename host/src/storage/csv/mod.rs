@@ -98,14 +98,25 @@ impl Text {
     fn open(file: &SourceFile, options: &CsvRead) -> Result<Self, StorageError> {
         let records = Records::new(file.open()?, options);
         let (nulls, names) = (options.null_values.clone(), Vec::new());
-        let mut text = Self { file: file.clone(), names, records, record: Record::default(), nulls, ahead: false };
+        let mut text = Self {
+            file: file.clone(),
+            names,
+            records,
+            record: Record::default(),
+            nulls,
+            ahead: false,
+        };
         if !text.record()? {
-            let what = if options.header { "it is empty: not even a header" } else { "it is empty" };
+            let what =
+                if options.header { "it is empty: not even a header" } else { "it is empty" };
             let hint = "a file without rows has a header; leave out files that have nothing";
             return Err(StorageError::data(&file.path, DataPlace::default(), what).hint(hint));
         }
         if options.header {
-            text.names = (0..text.record.len()).filter_map(|i| text.record.get(i)).map(|(name, _)| name.to_owned()).collect();
+            text.names = (0..text.record.len())
+                .filter_map(|i| text.record.get(i))
+                .map(|(name, _)| name.to_owned())
+                .collect();
             check_names(&file.path, &text.names)?;
         } else {
             text.names = (1..=text.record.len()).map(|n| format!("column_{n}")).collect();
@@ -124,9 +135,16 @@ impl Text {
         }
         let (has, due) = (self.record.len(), self.names.len());
         if has != due {
-            let what = format!("the record has {has} field{}, the header {due}", if has == 1 { "" } else { "s" });
-            return Err(StorageError::data(&self.file.path, DataPlace::line(self.record.line), what)
-                .hint("a delimiter within a field needs quotes around the field"));
+            let what = format!(
+                "the record has {has} field{}, the header {due}",
+                if has == 1 { "" } else { "s" }
+            );
+            return Err(StorageError::data(
+                &self.file.path,
+                DataPlace::line(self.record.line),
+                what,
+            )
+            .hint("a delimiter within a field needs quotes around the field"));
         }
         Ok(true)
     }
@@ -163,14 +181,30 @@ fn check_names(path: &Path, names: &[String]) -> Result<(), StorageError> {
     Ok(())
 }
 
-fn same_columns(first: &Path, names: &[String], other: &Path, others: &[String]) -> Result<(), StorageError> {
-    let missing: Vec<_> = names.iter().filter(|name| !others.contains(name)).map(|name| format!("lacks `{name}`")).collect();
-    let extra = others.iter().filter(|name| !names.contains(name)).map(|name| format!("has `{name}` besides"));
+fn same_columns(
+    first: &Path,
+    names: &[String],
+    other: &Path,
+    others: &[String],
+) -> Result<(), StorageError> {
+    let missing: Vec<_> = names
+        .iter()
+        .filter(|name| !others.contains(name))
+        .map(|name| format!("lacks `{name}`"))
+        .collect();
+    let extra = others
+        .iter()
+        .filter(|name| !names.contains(name))
+        .map(|name| format!("has `{name}` besides"));
     let differences: Vec<_> = missing.into_iter().chain(extra).collect();
     if differences.is_empty() {
         return Ok(());
     }
-    let what = format!("its columns differ from those of `{}`: it {}", first.display(), differences.join(", "));
+    let what = format!(
+        "its columns differ from those of `{}`: it {}",
+        first.display(),
+        differences.join(", ")
+    );
     Err(StorageError::data(other, DataPlace::line(1), what)
         .hint("`merge_schema: true` takes the columns of all files; what a file lacks is NULL"))
 }

@@ -54,7 +54,8 @@ impl Record {
         if text.is_some_and(|text| self.ends.iter().all(|(end, _)| text.is_char_boundary(*end))) {
             return Ok(());
         }
-        let (what, hint) = ("the text is not UTF-8", "convert the file, as in `iconv -f latin1 -t utf-8`");
+        let (what, hint) =
+            ("the text is not UTF-8", "convert the file, as in `iconv -f latin1 -t utf-8`");
         Err(RecordError::Text { line: self.line, what, hint: Some(hint) })
     }
 }
@@ -62,7 +63,16 @@ impl Record {
 impl<R: Read> Records<R> {
     pub(super) fn new(input: R, options: &CsvRead) -> Self {
         let CsvRead { delimiter, quote, escape, .. } = *options;
-        Self { input, buffer: vec![0; 256 * 1024], start: 0, end: 0, line: 0, delimiter, quote, escape }
+        Self {
+            input,
+            buffer: vec![0; 256 * 1024],
+            start: 0,
+            end: 0,
+            line: 0,
+            delimiter,
+            quote,
+            escape,
+        }
     }
 
     /// Reads the next record; false at the end. Blank lines are no records.
@@ -207,19 +217,32 @@ mod tests {
     }
 
     fn shown(text: &[u8], escape: Option<u8>) -> String {
-        let options =
-            CsvRead { header: true, delimiter: b',', quote: b'"', escape, null_values: vec![], infer_schema_rows: None };
+        let options = CsvRead {
+            header: true,
+            delimiter: b',',
+            quote: b'"',
+            escape,
+            null_values: vec![],
+            infer_schema_rows: None,
+        };
         let read = |input: &mut dyn Read| {
-            let (mut records, mut record, mut out) = (Records::new(input, &options), Record::default(), String::new());
+            let (mut records, mut record, mut out) =
+                (Records::new(input, &options), Record::default(), String::new());
             loop {
                 match records.next(&mut record) {
                     Ok(false) => return out,
                     Ok(true) => {
-                        let field = |i| record.get(i).map(|(t, q)| if q { format!("<{t}>") } else { t.to_owned() });
+                        let field = |i| {
+                            record
+                                .get(i)
+                                .map(|(t, q)| if q { format!("<{t}>") } else { t.to_owned() })
+                        };
                         let fields: Vec<_> = (0..record.len()).map(|i| field(i).unwrap()).collect();
                         out += &format!("{}:{};", record.line, fields.join("|"));
                     }
-                    Err(RecordError::Text { line, what, .. }) => return out + &format!("{line}! {what}"),
+                    Err(RecordError::Text { line, what, .. }) => {
+                        return out + &format!("{line}! {what}");
+                    }
                     Err(RecordError::Io(error)) => panic!("{error}"),
                 }
             }
@@ -262,7 +285,8 @@ mod tests {
             null_values: vec![],
             infer_schema_rows: None,
         };
-        let (mut records, mut record) = (Records::new(&b"\xef\xbb\xbfa\n"[..], &options), Record::default());
+        let (mut records, mut record) =
+            (Records::new(&b"\xef\xbb\xbfa\n"[..], &options), Record::default());
         assert!(records.next(&mut record).unwrap());
         assert_eq!(record.get(0).unwrap(), ("a", false));
     }

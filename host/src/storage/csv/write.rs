@@ -27,8 +27,12 @@ const FLUSH_BYTES: usize = 256 * 1024;
 #[must_use]
 pub fn unsupported(data_type: &DataType) -> Option<&'static str> {
     match data_type {
-        DataType::Binary | DataType::FixedSizeBinary(_) => Some("CSV has no place for binary values"),
-        DataType::Interval(_) | DataType::Duration(_) => Some("CSV has no spelling of an interval that reads back"),
+        DataType::Binary | DataType::FixedSizeBinary(_) => {
+            Some("CSV has no place for binary values")
+        }
+        DataType::Interval(_) | DataType::Duration(_) => {
+            Some("CSV has no spelling of an interval that reads back")
+        }
         DataType::List(_)
         | DataType::FixedSizeList(..)
         | DataType::Struct(_)
@@ -44,7 +48,8 @@ impl CsvFile {
     /// # Errors
     /// Where the file cannot be written.
     pub fn create(file: File, schema: &Schema, options: &CsvWrite) -> std::io::Result<Self> {
-        let mut csv = Self { file, buffer: Vec::with_capacity(FLUSH_BYTES * 2), options: options.clone() };
+        let mut csv =
+            Self { file, buffer: Vec::with_capacity(FLUSH_BYTES * 2), options: options.clone() };
         if options.header {
             for (index, field) in schema.fields().iter().enumerate() {
                 csv.separate(index);
@@ -65,7 +70,8 @@ impl CsvFile {
         let columns: Vec<_> = columns
             .map(|column| {
                 let is_text = matches!(column.data_type(), DataType::Utf8);
-                ArrayFormatter::try_new(column.as_ref(), &options).map(|formatter| (column, formatter, is_text))
+                ArrayFormatter::try_new(column.as_ref(), &options)
+                    .map(|formatter| (column, formatter, is_text))
             })
             .collect::<Result<_, _>>()?;
         let mut spelt = String::new();
@@ -114,12 +120,20 @@ impl CsvFile {
     }
 
     fn text(&mut self, text: &str) {
-        if text.is_empty() || text == self.options.null_value { self.quoted(text) } else { self.field(text) }
+        if text.is_empty() || text == self.options.null_value {
+            self.quoted(text)
+        } else {
+            self.field(text)
+        }
     }
 
     fn field(&mut self, text: &str) {
         let special = |b: u8| b == self.options.delimiter || matches!(b, b'"' | b'\n' | b'\r');
-        if text.bytes().any(special) { self.quoted(text) } else { self.buffer.extend_from_slice(text.as_bytes()) }
+        if text.bytes().any(special) {
+            self.quoted(text)
+        } else {
+            self.buffer.extend_from_slice(text.as_bytes())
+        }
     }
 
     fn quoted(&mut self, text: &str) {

@@ -21,7 +21,9 @@ pub(super) enum Kind {
     Nothing,
     Bool,
     /// `exact`: float64 holds all of them, too.
-    Int { exact: bool },
+    Int {
+        exact: bool,
+    },
     Float,
     /// Text, or scalars of several kinds, or numbers with too many digits.
     Text,
@@ -60,7 +62,9 @@ impl Kind {
             (Self::List(_) | Self::Object(_), seen) => return Err(self.conflict(key, seen.noun())),
             (Self::Nothing, seen) => seen,
             (Self::Int { exact: a }, Self::Int { exact: b }) => Self::Int { exact: *a && b },
-            (Self::Int { exact: true }, Self::Float) | (Self::Float, Self::Int { exact: true }) => Self::Float,
+            (Self::Int { exact: true }, Self::Float) | (Self::Float, Self::Int { exact: true }) => {
+                Self::Float
+            }
             (known, seen) if *known == seen => seen,
             _ => Self::Text,
         };
@@ -88,7 +92,10 @@ impl Kind {
     }
 
     fn conflict(&self, key: &str, now: &str) -> Conflict {
-        Conflict { key: key.to_owned(), what: format!("it is {now} here and {} before", self.noun()) }
+        Conflict {
+            key: key.to_owned(),
+            what: format!("it is {now} here and {} before", self.noun()),
+        }
     }
 
     fn noun(&self) -> &'static str {
@@ -109,7 +116,9 @@ impl Kind {
             Self::Bool => DataType::Boolean,
             Self::Int { .. } => DataType::Int64,
             Self::Float => DataType::Float64,
-            Self::List(item) => DataType::List(Arc::new(Field::new_list_field(item.data_type(), true))),
+            Self::List(item) => {
+                DataType::List(Arc::new(Field::new_list_field(item.data_type(), true)))
+            }
             Self::Object(fields) => DataType::Struct(arrow_fields(fields)),
         }
     }
@@ -148,7 +157,8 @@ pub(super) fn object(text: &str) -> Result<Object<'_>, String> {
     object.map_err(|error| {
         // The text is one line, so the parser's line says nothing.
         let text = error.to_string();
-        text.split_once(" at line ").map_or(text.clone(), |(what, _)| format!("{what} (at character {})", error.column()))
+        text.split_once(" at line ")
+            .map_or(text.clone(), |(what, _)| format!("{what} (at character {})", error.column()))
     })
 }
 
@@ -165,7 +175,11 @@ impl<'de> Visitor<'de> for Keys {
         let mut fields: Vec<(String, &'de RawValue)> = Vec::new();
         while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
             if key.is_empty() || fields.iter().any(|(known, _)| *known == key) {
-                let what = if key.is_empty() { "a key is empty".to_owned() } else { format!("key `{key}` comes twice") };
+                let what = if key.is_empty() {
+                    "a key is empty".to_owned()
+                } else {
+                    format!("key `{key}` comes twice")
+                };
                 return Err(serde::de::Error::custom(what));
             }
             fields.push((key, value));
@@ -188,7 +202,10 @@ mod tests {
                 Ok(Ok(())) => {}
             }
         }
-        let fields: Vec<_> = arrow_fields(&known).iter().map(|f| format!("{} {}", f.name(), f.data_type())).collect();
+        let fields: Vec<_> = arrow_fields(&known)
+            .iter()
+            .map(|f| format!("{} {}", f.name(), f.data_type()))
+            .collect();
         fields.join("; ")
     }
 
@@ -203,8 +220,14 @@ mod tests {
             (&[r#"{"a":true}"#, r#"{"a":1}"#], "a Utf8"),
             (&[r#"{"a":null}"#], "a Utf8"),
             (&[r#"{"a":[]}"#, r#"{"a":[1,2.5]}"#], "a List(Float64)"),
-            (&[r#"{"o":{"x":1}}"#, r#"{"o":{"y":[{"z":1}]}}"#], "o Struct(\"x\": Int64, \"y\": List(Struct(\"z\": Int64)))"),
-            (&[r#"{"o":{"x":1}}"#, r#"{"o":{"x":{}}}"#], "o.x: it is an object here and a number before"),
+            (
+                &[r#"{"o":{"x":1}}"#, r#"{"o":{"y":[{"z":1}]}}"#],
+                "o Struct(\"x\": Int64, \"y\": List(Struct(\"z\": Int64)))",
+            ),
+            (
+                &[r#"{"o":{"x":1}}"#, r#"{"o":{"x":{}}}"#],
+                "o.x: it is an object here and a number before",
+            ),
             (&[r#"{"a":[1]}"#, r#"{"a":"x"}"#], "a: it is a plain value here and a list before"),
             (&[r#"{"a":[[1],2]}"#], "a[]: it is a number here and a list before"),
             (&[r#"{"a":1,"a":2}"#], "key `a` comes twice (at character 13)"),

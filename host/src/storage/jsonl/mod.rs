@@ -38,7 +38,8 @@ pub fn infer(
     hints: &BTreeMap<ColumnName, DataType>,
 ) -> Result<SourceSchema, StorageError> {
     let mut known: Vec<(String, Kind)> = Vec::new();
-    let hint = |name: &str| hints.iter().find(|(hinted, _)| hinted.as_str() == name).map(|(_, hint)| hint);
+    let hint =
+        |name: &str| hints.iter().find(|(hinted, _)| hinted.as_str() == name).map(|(_, hint)| hint);
     let mut rows = 0_u64;
     for file in files {
         let mut lines = Lines::open(file)?;
@@ -53,9 +54,11 @@ pub fn infer(
             }
             object.0.retain(|(name, _)| hint(name).is_none());
             infer::look_fields(&mut known, &object.0, "").map_err(|conflict| {
-                let at = DataPlace { line: Some(lines.line), row: None, column: Some(conflict.key) };
-                StorageError::data(&lines.path, at, conflict.what)
-                    .hint("one key has one shape in all lines; mend the data, or transform it before")
+                let at =
+                    DataPlace { line: Some(lines.line), row: None, column: Some(conflict.key) };
+                StorageError::data(&lines.path, at, conflict.what).hint(
+                    "one key has one shape in all lines; mend the data, or transform it before",
+                )
             })?;
         }
     }
@@ -87,12 +90,16 @@ impl Lines {
         loop {
             let mut bytes = std::mem::take(&mut self.text).into_bytes();
             bytes.clear();
-            let read = self.input.read_until(b'\n', &mut bytes).map_err(StorageError::io(&self.path, "read it"))?;
+            let read = self
+                .input
+                .read_until(b'\n', &mut bytes)
+                .map_err(StorageError::io(&self.path, "read it"))?;
             if read == 0 {
                 return Ok(false);
             }
             self.line += 1;
-            let text = String::from_utf8(bytes).map_err(|_| self.wrong("the text is not UTF-8".to_owned()))?;
+            let text = String::from_utf8(bytes)
+                .map_err(|_| self.wrong("the text is not UTF-8".to_owned()))?;
             self.text = match text.strip_prefix('\u{feff}') {
                 Some(rest) if self.line == 1 => rest.to_owned(),
                 _ => text,

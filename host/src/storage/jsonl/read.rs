@@ -40,16 +40,31 @@ impl JsonlBatches {
     ///
     /// # Errors
     /// Where the file cannot be opened, or Arrow cannot read JSON to a column's type.
-    pub fn open(file: &SourceFile, schema: &SchemaRef, strict: bool, batch_rows: usize) -> Result<Self, StorageError> {
+    pub fn open(
+        file: &SourceFile,
+        schema: &SchemaRef,
+        strict: bool,
+        batch_rows: usize,
+    ) -> Result<Self, StorageError> {
         let field = |field: &Arc<Field>| match as_text(field.data_type()) {
             true => Field::new(field.name(), DataType::Utf8, true),
             false => field.as_ref().clone(),
         };
         let decoded = Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()));
         let lines = Lines::open(file)?;
-        let decoder = decoder(&decoded, strict, batch_rows).map_err(StorageError::library(&file.path, "read JSON to its types"))?;
+        let decoder = decoder(&decoded, strict, batch_rows)
+            .map_err(StorageError::library(&file.path, "read JSON to its types"))?;
         let schema = Arc::clone(schema);
-        Ok(Self { lines, schema, decoded, strict, decoder, batch_rows, rows_read: 0, held: Vec::new() })
+        Ok(Self {
+            lines,
+            schema,
+            decoded,
+            strict,
+            decoder,
+            batch_rows,
+            rows_read: 0,
+            held: Vec::new(),
+        })
     }
 
     /// The file.
@@ -71,7 +86,10 @@ impl JsonlBatches {
             self.held.push((self.lines.line, self.lines.text.clone()));
             let decoded = self.decoder.decode(self.lines.text.as_bytes());
             // A broken line may look unfinished only; the decoder counts it, and more than one object, as rows.
-            if decoded.is_err() || self.decoder.has_partial_record() || self.decoder.len() != self.held.len() {
+            if decoded.is_err()
+                || self.decoder.has_partial_record()
+                || self.decoder.len() != self.held.len()
+            {
                 return Err(self.explain());
             }
         }
@@ -106,10 +124,16 @@ impl JsonlBatches {
         for (index, (line, text)) in self.held.iter().enumerate() {
             let what = match self.alone(text) {
                 Ok(Some(batch)) if batch.num_rows() == 1 => continue,
-                Ok(_) => super::infer::object(text).err().unwrap_or_else(|| "the line is not one object".to_owned()),
+                Ok(_) => super::infer::object(text)
+                    .err()
+                    .unwrap_or_else(|| "the line is not one object".to_owned()),
                 Err(error) => said(&error),
             };
-            let at = DataPlace { line: Some(*line), row: Some(self.rows_read + index as u64 + 1), column: None };
+            let at = DataPlace {
+                line: Some(*line),
+                row: Some(self.rows_read + index as u64 + 1),
+                column: None,
+            };
             return StorageError::data(&self.lines.path, at, what)
                 .hint("without `infer_schema_rows` all lines are looked at; `schema_hints` declares types");
         }
@@ -133,12 +157,18 @@ fn decoder(schema: &SchemaRef, strict: bool, batch_rows: usize) -> Result<Decode
 
 /// Types that Arrow's decoder would round or guess at; those that inference gives are not among them.
 fn as_text(data_type: &DataType) -> bool {
-    !(data_type.is_nested() || matches!(data_type, DataType::Utf8 | DataType::Boolean | DataType::Int64 | DataType::Float64))
+    !(data_type.is_nested()
+        || matches!(
+            data_type,
+            DataType::Utf8 | DataType::Boolean | DataType::Int64 | DataType::Float64
+        ))
 }
 
 fn said(error: &ArrowError) -> String {
     match error {
-        ArrowError::JsonError(what) | ArrowError::ParseError(what) | ArrowError::CastError(what) => what.clone(),
+        ArrowError::JsonError(what)
+        | ArrowError::ParseError(what)
+        | ArrowError::CastError(what) => what.clone(),
         other => other.to_string(),
     }
 }

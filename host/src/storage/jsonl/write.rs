@@ -30,8 +30,12 @@ impl fmt::Debug for JsonlFile {
 #[must_use]
 pub fn unsupported(data_type: &DataType) -> Option<&'static str> {
     match data_type {
-        DataType::Binary | DataType::FixedSizeBinary(_) => Some("JSON has no place for binary values"),
-        DataType::Interval(_) | DataType::Duration(_) => Some("JSON has no spelling of an interval that reads back"),
+        DataType::Binary | DataType::FixedSizeBinary(_) => {
+            Some("JSON has no place for binary values")
+        }
+        DataType::Interval(_) | DataType::Duration(_) => {
+            Some("JSON has no spelling of an interval that reads back")
+        }
         DataType::Union(..) => Some("a union has no JSON spelling"),
         DataType::List(item) | DataType::FixedSizeList(item, _) => unsupported(item.data_type()),
         DataType::Struct(fields) => fields.iter().find_map(|field| unsupported(field.data_type())),
@@ -49,7 +53,9 @@ impl JsonlFile {
     /// Begins a file.
     #[must_use]
     pub fn create(file: File) -> Self {
-        let writer = WriterBuilder::new().with_explicit_nulls(true).build(BufWriter::with_capacity(256 * 1024, file));
+        let writer = WriterBuilder::new()
+            .with_explicit_nulls(true)
+            .build(BufWriter::with_capacity(256 * 1024, file));
         Self { writer }
     }
 
@@ -75,7 +81,11 @@ impl JsonlFile {
 #[must_use]
 pub fn unspeakable(column: &dyn Array) -> Option<String> {
     fn odd<T: Copy + Into<f64>>(values: impl Iterator<Item = Option<T>>) -> Option<String> {
-        values.flatten().map(Into::into).find(|value| !value.is_finite()).map(|value| value.to_string())
+        values
+            .flatten()
+            .map(Into::into)
+            .find(|value| !value.is_finite())
+            .map(|value| value.to_string())
     }
     match column.data_type() {
         DataType::Float16 => odd(column.as_primitive::<Float16Type>().iter()),
@@ -83,7 +93,9 @@ pub fn unspeakable(column: &dyn Array) -> Option<String> {
         DataType::Float64 => odd(column.as_primitive::<Float64Type>().iter()),
         DataType::List(_) => unspeakable(column.as_list::<i32>().values().as_ref()),
         DataType::FixedSizeList(..) => unspeakable(column.as_fixed_size_list().values().as_ref()),
-        DataType::Struct(_) => column.as_struct().columns().iter().find_map(|column| unspeakable(column.as_ref())),
+        DataType::Struct(_) => {
+            column.as_struct().columns().iter().find_map(|column| unspeakable(column.as_ref()))
+        }
         DataType::Map(..) => unspeakable(column.as_map().values().as_ref()),
         _ => None,
     }

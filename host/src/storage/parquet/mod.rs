@@ -66,17 +66,24 @@ pub fn infer(
             }
         }
         if !merge_schema
-            && let Some((lacking, _)) = columns.iter().find(|(known, _)| schema.column_with_name(known.name()).is_none())
+            && let Some((lacking, _)) =
+                columns.iter().find(|(known, _)| schema.column_with_name(known.name()).is_none())
         {
             let what = format!("this file lacks it; `{}` has it", files[0].path.display());
             return Err(differs(file, lacking.name(), what));
         }
     }
     let fields = columns.into_iter().map(|(field, _)| {
-        let hint = hints.iter().find(|(name, _)| name.as_str() == field.name()).map(|(_, hint)| hint.clone());
+        let hint = hints
+            .iter()
+            .find(|(name, _)| name.as_str() == field.name())
+            .map(|(_, hint)| hint.clone());
         if let Some(hint) = hint { field.with_data_type(hint) } else { field }
     });
-    Ok(SourceSchema { columns: Arc::new(Schema::new(fields.collect::<Vec<_>>())), rows: Some(rows) })
+    Ok(SourceSchema {
+        columns: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+        rows: Some(rows),
+    })
 }
 
 /// The number of rows that a file's footer tells.
@@ -113,18 +120,28 @@ fn footer(file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
 fn load(open: &File, file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
     let broken = |error| {
         let what = format!("it is no Parquet file: {error}");
-        StorageError::data(&file.path, DataPlace::default(), what).hint("a file that is still being written has no footer yet")
+        StorageError::data(&file.path, DataPlace::default(), what)
+            .hint("a file that is still being written has no footer yet")
     };
     let first = ArrowReaderMetadata::load(open, ArrowReaderOptions::default()).map_err(broken)?;
-    let old = first.parquet_schema().columns().iter().filter(|column| column.physical_type() == Type::INT96);
-    let old: Vec<&str> = old.filter(|column| column.path().parts().len() == 1).map(|column| column.name()).collect();
+    let old = first
+        .parquet_schema()
+        .columns()
+        .iter()
+        .filter(|column| column.physical_type() == Type::INT96);
+    let old: Vec<&str> =
+        old.filter(|column| column.path().parts().len() == 1).map(|column| column.name()).collect();
     if old.is_empty() {
         return Ok(first);
     }
     let field = |field: &Arc<Field>| match old.contains(&field.name().as_str()) {
-        true => field.as_ref().clone().with_data_type(DataType::Timestamp(TimeUnit::Microsecond, None)),
+        true => {
+            field.as_ref().clone().with_data_type(DataType::Timestamp(TimeUnit::Microsecond, None))
+        }
         false => field.as_ref().clone(),
     };
-    let schema = Arc::new(Schema::new(first.schema().fields().iter().map(field).collect::<Vec<_>>()));
-    ArrowReaderMetadata::load(open, ArrowReaderOptions::default().with_schema(schema)).map_err(broken)
+    let schema =
+        Arc::new(Schema::new(first.schema().fields().iter().map(field).collect::<Vec<_>>()));
+    ArrowReaderMetadata::load(open, ArrowReaderOptions::default().with_schema(schema))
+        .map_err(broken)
 }

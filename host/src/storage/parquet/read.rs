@@ -28,7 +28,10 @@ pub struct ParquetBatches {
 
 impl std::fmt::Debug for ParquetBatches {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ParquetBatches").field("file", &self.file).field("rows_read", &self.rows_read).finish_non_exhaustive()
+        f.debug_struct("ParquetBatches")
+            .field("file", &self.file)
+            .field("rows_read", &self.rows_read)
+            .finish_non_exhaustive()
     }
 }
 
@@ -37,14 +40,24 @@ impl ParquetBatches {
     ///
     /// # Errors
     /// Where the file cannot be opened or is no Parquet.
-    pub fn open(file: &SourceFile, schema: &SchemaRef, batch_rows: usize) -> Result<Self, StorageError> {
+    pub fn open(
+        file: &SourceFile,
+        schema: &SchemaRef,
+        batch_rows: usize,
+    ) -> Result<Self, StorageError> {
         let open = file.open()?;
         let footer = load(&open, file)?;
-        let wanted: Vec<Option<usize>> =
-            schema.fields().iter().map(|field| footer.schema().index_of(field.name()).ok()).collect();
+        let wanted: Vec<Option<usize>> = schema
+            .fields()
+            .iter()
+            .map(|field| footer.schema().index_of(field.name()).ok())
+            .collect();
         let mut roots: Vec<usize> = wanted.iter().flatten().copied().collect();
         roots.sort_unstable();
-        let places = wanted.iter().map(|root| root.and_then(|root| roots.binary_search(&root).ok())).collect();
+        let places = wanted
+            .iter()
+            .map(|root| root.and_then(|root| roots.binary_search(&root).ok()))
+            .collect();
         let mask = ProjectionMask::roots(footer.parquet_schema(), roots);
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(open, footer)
             .with_projection(mask)
@@ -63,11 +76,14 @@ impl ParquetBatches {
         let Some(batch) = self.reader.next() else { return Ok(None) };
         let batch = batch.map_err(StorageError::library(path, "read its rows"))?;
         let columns = self.places.iter().zip(self.schema.fields()).map(|(place, field)| {
-            let Some(place) = place else { return Ok(new_null_array(field.data_type(), batch.num_rows())) };
+            let Some(place) = place else {
+                return Ok(new_null_array(field.data_type(), batch.num_rows()));
+            };
             plain::cast_exact(batch.column(*place), field.data_type()).map_err(|misfit| {
                 let row = Some(self.rows_read + misfit.index as u64 + 1);
                 let at = DataPlace { line: None, row, column: Some(field.name().clone()) };
-                StorageError::data(path, at, misfit.what).hint("declare a type in `schema_hints` that holds all values")
+                StorageError::data(path, at, misfit.what)
+                    .hint("declare a type in `schema_hints` that holds all values")
             })
         });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;

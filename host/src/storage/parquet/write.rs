@@ -39,11 +39,17 @@ const ROW_GROUP_BYTES: usize = 64 * 1024 * 1024;
 pub fn unsupported(data_type: &DataType) -> Option<&'static str> {
     match data_type {
         DataType::Null => Some("it has no type: all its values are NULL; cast it to one"),
-        DataType::Interval(IntervalUnit::MonthDayNano) => Some("Parquet has no place for intervals with nanoseconds"),
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            Some("Parquet has no place for intervals with nanoseconds")
+        }
         DataType::Union(..) => Some("Parquet has no place for unions"),
-        DataType::Struct(fields) if fields.is_empty() => Some("Parquet has no place for objects without fields"),
+        DataType::Struct(fields) if fields.is_empty() => {
+            Some("Parquet has no place for objects without fields")
+        }
         DataType::Struct(fields) => fields.iter().find_map(|field| unsupported(field.data_type())),
-        DataType::List(item) | DataType::FixedSizeList(item, _) | DataType::Map(item, _) => unsupported(item.data_type()),
+        DataType::List(item) | DataType::FixedSizeList(item, _) | DataType::Map(item, _) => {
+            unsupported(item.data_type())
+        }
         _ => None,
     }
 }
@@ -53,7 +59,11 @@ impl ParquetFile {
     ///
     /// # Errors
     /// Where the schema cannot be Parquet.
-    pub fn create(file: File, schema: SchemaRef, options: &ParquetWrite) -> Result<Self, ParquetError> {
+    pub fn create(
+        file: File,
+        schema: SchemaRef,
+        options: &ParquetWrite,
+    ) -> Result<Self, ParquetError> {
         let compression = match options.compression {
             Compression::None => basic::Compression::UNCOMPRESSED,
             Compression::Snappy => basic::Compression::SNAPPY,

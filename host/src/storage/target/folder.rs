@@ -45,7 +45,13 @@ pub fn survey(folder: &Path, ending: &str) -> Result<Survey, StorageError> {
     Ok(found)
 }
 
-fn walk(folder: &Path, ending: &str, top: bool, visible: bool, found: &mut Survey) -> Result<(), StorageError> {
+fn walk(
+    folder: &Path,
+    ending: &str,
+    top: bool,
+    visible: bool,
+    found: &mut Survey,
+) -> Result<(), StorageError> {
     let failed = || StorageError::io(folder, "list it");
     for entry in fs::read_dir(folder).map_err(failed())? {
         let entry = entry.map_err(failed())?;
@@ -72,7 +78,10 @@ fn walk(folder: &Path, ending: &str, top: bool, visible: bool, found: &mut Surve
 pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, StorageError> {
     if path.join("_delta_log").is_dir() {
         return Ok(TargetState::Unusable {
-            what: format!("a Delta table is there; {} files among its own are no part of it", format.name()),
+            what: format!(
+                "a Delta table is there; {} files among its own are no part of it",
+                format.name()
+            ),
             hint: "write it as `delta`, or to another folder".to_owned(),
         });
     }
@@ -88,10 +97,13 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
         (None, _, _) => None,
     };
     let names = |newest: &Manifest| {
-        let names = newest.partition_columns.iter().filter_map(|name| ColumnName::new(name.clone()).ok());
+        let names =
+            newest.partition_columns.iter().filter_map(|name| ColumnName::new(name.clone()).ok());
         names.collect::<Vec<_>>()
     };
-    let few = |files: &[PathBuf]| files.iter().take(NAMES_MAX).map(|file| below(path, file)).collect::<Vec<_>>();
+    let few = |files: &[PathBuf]| {
+        files.iter().take(NAMES_MAX).map(|file| below(path, file)).collect::<Vec<_>>()
+    };
     let foreign = [found.others.as_slice(), found.other_data.as_slice()].concat();
     Ok(TargetState::Folder(FolderFacts {
         schema,
@@ -103,11 +115,17 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
 }
 
 /// Rows of all data files: as footers tell, or as manifests do where they cover all that is there.
-fn rows(path: &Path, format: &WriteFormat, found: &Survey, manifests: &[Manifest]) -> Result<Option<u64>, StorageError> {
+fn rows(
+    path: &Path,
+    format: &WriteFormat,
+    found: &Survey,
+    manifests: &[Manifest],
+) -> Result<Option<u64>, StorageError> {
     if let WriteFormat::Parquet(_) = format {
         return found.data.iter().map(parquet::rows).sum::<Result<u64, _>>().map(Some);
     }
-    let mut listed: Vec<_> = manifests.iter().flat_map(|m| m.files.iter().map(|file| path.join(&file.path))).collect();
+    let mut listed: Vec<_> =
+        manifests.iter().flat_map(|m| m.files.iter().map(|file| path.join(&file.path))).collect();
     listed.sort();
     let same = listed.iter().eq(found.data.iter().map(|file| &file.path));
     Ok(same.then(|| manifests.iter().map(|manifest| manifest.rows).sum()))
@@ -116,20 +134,32 @@ fn rows(path: &Path, format: &WriteFormat, found: &Survey, manifests: &[Manifest
 /// A folder without a Delta log that is to become a table: it may hold what a run of ours left, and nothing else.
 pub(super) fn beside_table(path: &Path) -> Result<TargetState, StorageError> {
     let found = survey(path, "parquet")?;
-    let ours = |file: &SourceFile| file.path.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()));
+    let ours = |file: &SourceFile| {
+        file.path.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()))
+    };
     let data = found.data.iter().filter(|file| !ours(file)).map(|file| &file.path);
     // An unfinished log entry is a leftover, too.
-    let others = found.others.iter().chain(&found.other_data).filter(|file| !file.starts_with(path.join("_delta_log")));
-    let names: Vec<_> = data.chain(others).take(NAMES_MAX).map(|file| format!("`{}`", below(path, file))).collect();
+    let others = found
+        .others
+        .iter()
+        .chain(&found.other_data)
+        .filter(|file| !file.starts_with(path.join("_delta_log")));
+    let names: Vec<_> =
+        data.chain(others).take(NAMES_MAX).map(|file| format!("`{}`", below(path, file))).collect();
     let flat = path.join(manifest::FOLDER).exists();
     if names.is_empty() && !flat {
         return Ok(TargetState::Absent);
     }
     let what = match flat {
         true => "the folder is no Delta table, but holds flat files that wasmhost wrote".to_owned(),
-        false => format!("the folder is no Delta table, but holds other files: {}", names.join(", ")),
+        false => {
+            format!("the folder is no Delta table, but holds other files: {}", names.join(", "))
+        }
     };
-    Ok(TargetState::Unusable { what, hint: "name an empty or new folder, or the table's own".to_owned() })
+    Ok(TargetState::Unusable {
+        what,
+        hint: "name an empty or new folder, or the table's own".to_owned(),
+    })
 }
 
 fn below(path: &Path, file: &Path) -> String {

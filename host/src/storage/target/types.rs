@@ -44,7 +44,9 @@ fn delta(data_type: &DataType) -> Result<DataType, String> {
         DataType::UInt16 => DataType::Int32,
         DataType::UInt32 => DataType::Int64,
         DataType::UInt64 => DataType::Decimal128(20, 0),
-        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) | DataType::Decimal128(precision, scale)
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
             if u8::try_from(*scale).is_ok_and(|scale| scale <= *precision) =>
         {
             DataType::Decimal128(*precision, *scale)
@@ -53,10 +55,15 @@ fn delta(data_type: &DataType) -> Result<DataType, String> {
         DataType::Timestamp(_, None) => DataType::Timestamp(TimeUnit::Microsecond, None),
         DataType::Date64 => DataType::Date32,
         DataType::FixedSizeBinary(_) => DataType::Binary,
-        DataType::List(item) | DataType::FixedSizeList(item, _) => DataType::List(nested(item, "element")?),
+        DataType::List(item) | DataType::FixedSizeList(item, _) => {
+            DataType::List(nested(item, "element")?)
+        }
         DataType::Struct(fields) if fields.is_empty() => return no("an object needs fields"),
         DataType::Struct(fields) => {
-            let fields = fields.iter().map(|field| nested(field, field.name())).collect::<Result<Vec<_>, _>>()?;
+            let fields = fields
+                .iter()
+                .map(|field| nested(field, field.name()))
+                .collect::<Result<Vec<_>, _>>()?;
             DataType::Struct(fields.into())
         }
         DataType::Map(entries, _) => match entries.data_type() {
@@ -67,10 +74,16 @@ fn delta(data_type: &DataType) -> Result<DataType, String> {
             }
             _ => return no("a map needs a key and a value"),
         },
-        DataType::Null => return Err("it has no type: all its values are NULL; cast it to one".to_owned()),
+        DataType::Null => {
+            return Err("it has no type: all its values are NULL; cast it to one".to_owned());
+        }
         DataType::Float16 => return no("cast it to float32"),
-        DataType::Time32(_) | DataType::Time64(_) => return no("a time of day can be kept as text"),
-        DataType::Duration(_) | DataType::Interval(_) => return no("a span can be kept as a whole number of one unit"),
+        DataType::Time32(_) | DataType::Time64(_) => {
+            return no("a time of day can be kept as text");
+        }
+        DataType::Duration(_) | DataType::Interval(_) => {
+            return no("a span can be kept as a whole number of one unit");
+        }
         _ => return no("cast it to a type that Delta has"),
     })
 }
@@ -100,11 +113,18 @@ pub(super) fn fits(from: &DataType, to: &DataType) -> bool {
         (DataType::Decimal128(p1, s1), DataType::Decimal128(p2, s2)) => {
             s2 >= s1 && i16::from(*p2) - i16::from(*s2) >= i16::from(*p1) - i16::from(*s1)
         }
-        (DataType::Float16, DataType::Float32 | DataType::Float64) | (DataType::Float32, DataType::Float64) => true,
+        (DataType::Float16, DataType::Float32 | DataType::Float64)
+        | (DataType::Float32, DataType::Float64) => true,
         // Whole numbers of up to 24 bits are exact in float32, of up to 53 in float64.
-        (from, DataType::Float64) if from.is_integer() => from.primitive_width().is_some_and(|bytes| bytes <= 4),
-        (from, DataType::Float32) if from.is_integer() => from.primitive_width().is_some_and(|bytes| bytes <= 2),
-        (from, to) if from.is_integer() && to.is_integer() => match from.is_unsigned_integer() == to.is_unsigned_integer() {
+        (from, DataType::Float64) if from.is_integer() => {
+            from.primitive_width().is_some_and(|bytes| bytes <= 4)
+        }
+        (from, DataType::Float32) if from.is_integer() => {
+            from.primitive_width().is_some_and(|bytes| bytes <= 2)
+        }
+        (from, to) if from.is_integer() && to.is_integer() => match from.is_unsigned_integer()
+            == to.is_unsigned_integer()
+        {
             true => from.primitive_width() <= to.primitive_width(),
             false => from.is_unsigned_integer() && from.primitive_width() < to.primitive_width(),
         },
@@ -116,13 +136,18 @@ pub(super) fn fits(from: &DataType, to: &DataType) -> bool {
 pub(super) fn same(a: &DataType, b: &DataType) -> bool {
     match (a, b) {
         (DataType::List(a), DataType::List(b)) => same(a.data_type(), b.data_type()),
-        (DataType::FixedSizeList(a, n), DataType::FixedSizeList(b, m)) => n == m && same(a.data_type(), b.data_type()),
+        (DataType::FixedSizeList(a, n), DataType::FixedSizeList(b, m)) => {
+            n == m && same(a.data_type(), b.data_type())
+        }
         (DataType::Struct(a), DataType::Struct(b)) => {
             let mut pairs = a.iter().zip(b);
-            a.len() == b.len() && pairs.all(|(a, b)| a.name() == b.name() && same(a.data_type(), b.data_type()))
+            a.len() == b.len()
+                && pairs.all(|(a, b)| a.name() == b.name() && same(a.data_type(), b.data_type()))
         }
         (DataType::Map(a, _), DataType::Map(b, _)) => match (a.data_type(), b.data_type()) {
-            (DataType::Struct(a), DataType::Struct(b)) => a.iter().zip(b).all(|(a, b)| same(a.data_type(), b.data_type())),
+            (DataType::Struct(a), DataType::Struct(b)) => {
+                a.iter().zip(b).all(|(a, b)| same(a.data_type(), b.data_type()))
+            }
             _ => false,
         },
         (a, b) => a == b,
