@@ -58,7 +58,9 @@ impl Origin {
     fn pick(&self, indices: impl Iterator<Item = usize>) -> Self {
         let rows = match self.rows {
             Positions::Unknown => Positions::Unknown,
-            Positions::From(_) | Positions::Each(_) => Positions::Each(indices.filter_map(|i| self.row(i)).collect()),
+            Positions::From(_) | Positions::Each(_) => {
+                Positions::Each(indices.filter_map(|i| self.row(i)).collect())
+            }
         };
         Self { file: Arc::clone(&self.file), rows }
     }
@@ -76,7 +78,10 @@ impl Batch {
             Positions::Each(each) => Positions::Each(each[offset..offset + length].into()),
             Positions::Unknown => Positions::Unknown,
         };
-        Self { rows: self.rows.slice(offset, length), origin: Origin { file: Arc::clone(&self.origin.file), rows } }
+        Self {
+            rows: self.rows.slice(offset, length),
+            origin: Origin { file: Arc::clone(&self.origin.file), rows },
+        }
     }
 
     /// The rows whose bit is set, with their places. A bit for each row, none of them null.
@@ -105,16 +110,18 @@ impl Batch {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use arrow::array::ArrayRef;
     use arrow::array::Int64Array;
-    use arrow::array::record_batch;
 
     use super::*;
 
     #[test]
     fn places_follow_their_rows_through_slice_filter_and_take() {
-        let rows = record_batch!(("n", Int64, [10, 11, 12, 13, 14])).unwrap();
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![10, 11, 12, 13, 14]));
+        let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
         let batch = Batch { rows, origin: Origin { file: "f".into(), rows: Positions::From(10) } };
-        let kept = batch.slice(1, 4).filter(&BooleanArray::from(vec![true, false, true, true])).unwrap();
+        let kept =
+            batch.slice(1, 4).filter(&BooleanArray::from(vec![true, false, true, true])).unwrap();
         let taken = kept.take(&UInt32Array::from(vec![2, 0, 0])).unwrap();
         let values = taken.rows.column(0).as_any().downcast_ref::<Int64Array>().unwrap();
         let places: Vec<_> = (0..3).filter_map(|i| taken.origin.row(i)).collect();

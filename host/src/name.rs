@@ -83,7 +83,9 @@ fn plain(text: &str) -> Result<(), String> {
         return Err(format!("`{text}` starts with a dot"));
     }
     match text.chars().find(|c| !(c.is_alphanumeric() || "_-.".contains(*c))) {
-        Some(other) => Err(format!("`{text}` has the character {other:?}; names take letters, digits, `_`, `-` and `.`")),
+        Some(other) => Err(format!(
+            "`{text}` has the character {other:?}; names take letters, digits, `_`, `-` and `.`"
+        )),
         None => Ok(()),
     }
 }

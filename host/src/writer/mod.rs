@@ -1,10 +1,32 @@
 //! Writers: rows are staged where nobody sees them, a change is prepared against the target, then one commit shows it.
+//!
+//! All of them write to local disks, and their futures do so on the thread that polls them: run them where waiting is fine.
+
+mod delta;
+mod flat;
+mod stage;
+
+use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use chrono::DateTime;
+use chrono::Utc;
 use futures::future::BoxFuture;
 
+use crate::flow::Load;
+use crate::flow::WriteFormat;
+use crate::name::ColumnName;
+use crate::name::DestinationName;
+use crate::name::FlowName;
+use crate::problem::Place;
+use crate::problem::Problem;
+use crate::storage::Cause;
+use crate::storage::StorageError;
+use crate::storage::target;
 use crate::table::Commit;
 use crate::table::Counts;
+use crate::table::RunId;
 use crate::table::TableChange;
 
 /// One destination being written by one run. Dropped at any point before the commit, nothing of it is visible.
@@ -13,7 +35,12 @@ pub trait Writer: Send {
     fn stage<'a>(&'a mut self, rows: &'a RecordBatch) -> BoxFuture<'a, Result<(), WriteError>>;
 
     /// Closes the staged files, reads the target anew, judges the guards of `change` and counts. Still nothing is visible.
-    fn prepare(self: Box<Self>, change: TableChange) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>>;
+    ///
+    /// On an error what was staged is removed.
+    fn prepare(
+        self: Box<Self>,
+        change: TableChange,
+    ) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>>;
 
     /// Removes what was staged.
     fn abandon(self: Box<Self>) -> BoxFuture<'static, Result<(), WriteError>>;
@@ -21,12 +48,145 @@ pub trait Writer: Send {
 
 /// A change that can be committed as it is.
 pub trait Prepared: Send {
-    /// What the commit will do, exact.
+    /// What the commit will do, exact. Where this run had landed before, what it would have done.
     fn counts(&self) -> Counts;
 
     /// Makes the change visible, whole or not at all. Again with the same run id: nothing is written twice.
+    ///
+    /// On an error what was staged is removed, but for [`WriteError::Unknown`].
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<Commit, WriteError>>;
 
     /// Removes what was staged.
     fn abandon(self: Box<Self>) -> BoxFuture<'static, Result<(), WriteError>>;
+}
+
+/// What is to be written, where, and by which run.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// A folder.
+    pub path: PathBuf,
+    /// How rows are written.
+    pub format: WriteFormat,
+    /// What becomes of the rows that are there: what `change` of `prepare` will be, needed here to judge the target.
+    pub load: Load,
+    /// The columns of all rows that are staged.
+    pub schema: SchemaRef,
+    /// Columns whose values split the table into folders, outermost first.
+    pub partition_columns: Vec<ColumnName>,
+    /// The run.
+    pub run: RunMark,
+}
+
+/// The run that writes.
+#[derive(Debug, Clone)]
+pub struct RunMark {
+    /// Its identity, and that of its retries. One process at a time may use it.
+    pub run_id: RunId,
+    /// Its flow.
+    pub flow: FlowName,
+    /// The destination in its flow.
+    pub destination: DestinationName,
+    /// When it started.
+    pub started_at: DateTime<Utc>,
+}
+
+/// Why a destination is not known to have been written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The target does not take these rows; at least one problem. The user's mistake.
+    #[error("{}", list(.0))]
+    Refused(Vec<Problem>),
+    /// A guard stopped the run before it did what was hardly meant. The user's to decide.
+    #[error("{}: {what}\n  hint: {hint}", path.display())]
+    Guard {
+        /// The target.
+        path: PathBuf,
+        /// What would have happened.
+        what: String,
+        /// The setting that allows it.
+        hint: String,
+    },
+    /// A value that the target cannot hold. The user's data.
+    #[error("{}: column `{column}`: {what}", path.display())]
+    Value {
+        /// The target.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What is wrong, with the value.
+        what: String,
+    },
+    /// Somebody else has changed the target since it was read. Nothing was written; the run can be repeated.
+    #[error("{}: conflict: {what}; run it again", path.display())]
+    Conflict {
+        /// The target.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
+    /// Nobody knows whether the commit landed. The staged files are still there; a retry of the same run id finds out.
+    #[error("{}: it is not known whether the commit landed: {source}", path.display())]
+    Unknown {
+        /// The target.
+        path: PathBuf,
+        /// What came before.
+        source: Cause,
+    },
+    /// The target could not be read or written. Nothing of the run is visible.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl WriteError {
+    /// Whether the user is at fault, not the world.
+    #[must_use]
+    pub fn is_users(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::Guard { .. } | Self::Value { .. } => true,
+            Self::Conflict { .. } | Self::Unknown { .. } => false,
+            Self::Storage(error) => error.is_users(),
+        }
+    }
+}
+
+/// Looks at the target once more and begins to stage beside it.
+///
+/// # Errors
+/// Where the target cannot be looked at, or does not take such rows.
+pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
+    let facts = target::inspect(&target.path, &target.format).await?;
+    let at = Place::field(target.path.display().to_string(), "");
+    let landing = target::fit(
+        &facts,
+        &target.format,
+        &target.schema,
+        &target.partition_columns,
+        target.load,
+        &at,
+    )
+    .map_err(WriteError::Refused)?;
+    match target.format {
+        WriteFormat::Delta(_) => delta::open(target, landing),
+        WriteFormat::Parquet(_) | WriteFormat::Csv(_) | WriteFormat::Jsonl {} => {
+            flat::open(target, landing)
+        }
+    }
+}
+
+fn list(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// The guard of every change that removes rows: no rows at all are hardly meant to replace some.
+fn guard_empty(target: &Target, rows: u64, change: TableChange) -> Result<(), WriteError> {
+    match change {
+        TableChange::Append {} | TableChange::Replace { allow_empty: true } => Ok(()),
+        TableChange::Replace { allow_empty: false } if rows > 0 => Ok(()),
+        TableChange::Replace { allow_empty: false } => Err(WriteError::Guard {
+            path: target.path.clone(),
+            what: "there are no rows, and an overwrite with none would leave the target empty"
+                .to_owned(),
+            hint: "`allow_empty: true` on the destination, if that is meant".to_owned(),
+        }),
+    }
 }

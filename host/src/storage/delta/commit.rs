@@ -1,0 +1,286 @@
+//! The one commit of a run: data files added, on an overwrite all others removed, with the run's mark in the same entry.
+//!
+//! The mark is an application transaction. Whoever asks first finds it; and after any error it tells whether we landed.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use arrow::datatypes::SchemaRef;
+use deltalake::DeltaTable;
+use deltalake::DeltaTableError;
+use deltalake::kernel::Action;
+use deltalake::kernel::Add;
+use deltalake::kernel::Transaction;
+use deltalake::kernel::engine::arrow_conversion::TryIntoKernel;
+use deltalake::kernel::schema::StructType;
+use deltalake::kernel::transaction::CommitBuilder;
+use deltalake::kernel::transaction::CommitProperties;
+use deltalake::kernel::transaction::TransactionError;
+use deltalake::operations::create::CreateBuilder;
+use deltalake::protocol::DeltaOperation;
+use deltalake::protocol::SaveMode;
+use futures::TryStreamExt;
+use serde_json::Value;
+
+use super::Snapshot;
+use super::builder;
+use super::open;
+use crate::name::ColumnName;
+use crate::storage::Cause;
+use crate::storage::StorageError;
+use crate::storage::sync;
+
+/// What the commit builds on.
+#[derive(Debug)]
+pub enum Base {
+    /// No table yet: the commit creates it with these columns, all of them nullable.
+    Nothing {
+        /// The columns, those of the partitions among them.
+        schema: SchemaRef,
+        /// The partition columns, outermost first.
+        partition_columns: Vec<ColumnName>,
+    },
+    /// A table as it was read.
+    Table(Snapshot),
+}
+
+/// A data file below the table's folder.
+#[derive(Debug, Clone)]
+pub struct DataFile {
+    /// Its path from the table's folder, with `/`.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// When it was written, in milliseconds.
+    pub written_at: i64,
+    /// The value of each partition column.
+    pub partition: Vec<(ColumnName, Option<String>)>,
+    /// Its statistics, as the log spells them.
+    pub stats: String,
+}
+
+/// How a run's commit is known again.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    /// The application id of the transaction; its version is always 1.
+    pub app_id: String,
+    /// What else the entry says of the run.
+    pub info: Vec<(&'static str, Value)>,
+}
+
+/// How a commit ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landed {
+    /// By this call, as this version.
+    Now(u64),
+    /// Before, as this version where the log still tells.
+    Before(Option<u64>),
+}
+
+/// Why a commit is not known to have landed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Somebody else's commit is in the way; ours is not in the log.
+    #[error("the table has changed since it was read: {source}")]
+    Conflict {
+        /// What deltalake said.
+        source: Cause,
+    },
+    /// The log cannot be read back, so that nobody knows. Nothing may be deleted now.
+    #[error("the commit's outcome is not known: {source}")]
+    Unknown {
+        /// What came before.
+        source: Cause,
+    },
+    /// The log was read back, and our commit is not in it.
+    #[error(transparent)]
+    Failed(#[from] StorageError),
+}
+
+/// The version of the commit that carries this mark, if one does.
+///
+/// # Errors
+/// Where the log cannot be read.
+pub async fn landed_before(table: &Snapshot, app_id: &str) -> Result<Option<Landed>, StorageError> {
+    let failed = || StorageError::library(&table.path, "ask the table for this run");
+    let log = table.table.log_store();
+    let state = table.table.snapshot().map_err(failed())?;
+    match state.transaction_version(log.as_ref(), app_id).await.map_err(failed())? {
+        Some(_) => Ok(Some(Landed::Before(version_of(&table.path, app_id)))),
+        None => Ok(None),
+    }
+}
+
+/// Commits the files, whole or not at all. `replace` removes all other files and holds only while nobody else commits; adding
+/// does not mind others' additions.
+///
+/// # Errors
+/// [`CommitError`], whose kinds say what is known of the outcome.
+pub async fn commit(
+    path: &Path,
+    base: Base,
+    files: &[DataFile],
+    replace: bool,
+    mark: &Mark,
+) -> Result<Landed, CommitError> {
+    if let Base::Table(table) = &base
+        && let Some(before) = landed_before(table, &mark.app_id).await?
+    {
+        return Ok(before);
+    }
+    let tried = match &base {
+        Base::Nothing { schema, partition_columns } => {
+            create(path, schema, partition_columns, files, mark).await
+        }
+        Base::Table(table) => change(&table.table, files, replace, mark).await,
+    };
+    let version = match tried {
+        Ok(version) => version,
+        Err(error) => settle(path, error, matches!(base, Base::Nothing { .. }), mark).await?,
+    };
+    let log = path.join("_delta_log");
+    let entry = log.join(format!("{version:020}.json"));
+    let lasts = fs::File::open(&entry)
+        .map_err(StorageError::io(&entry, "open it"))
+        .and_then(|file| sync::sync_file(&file, &entry))
+        .and_then(|()| sync::sync_folder(&log))
+        .and_then(|()| sync::sync_folder(path));
+    // It is visible; only whether it outlives a power cut is open.
+    lasts.map_err(|error| CommitError::Unknown { source: error.into() })?;
+    Ok(Landed::Now(version))
+}
+
+/// After an error: whether the commit is in the log all the same.
+async fn settle(
+    path: &Path,
+    error: DeltaTableError,
+    creating: bool,
+    mark: &Mark,
+) -> Result<u64, CommitError> {
+    let table = match open(path).await {
+        Ok(Some(table)) => table,
+        Ok(None) => return Err(StorageError::library(path, "commit")(error).into()),
+        Err(_) => return Err(CommitError::Unknown { source: error.into() }),
+    };
+    match landed_before(&table, &mark.app_id).await {
+        Ok(Some(Landed::Before(Some(version)) | Landed::Now(version))) => Ok(version),
+        Ok(Some(Landed::Before(None))) => Ok(table.version()),
+        // Whatever was said: a table that is there now and was not then is somebody else's.
+        Ok(None) if creating || is_conflict(&error) => {
+            Err(CommitError::Conflict { source: error.into() })
+        }
+        Ok(None) => Err(StorageError::library(path, "commit")(error).into()),
+        Err(_) => Err(CommitError::Unknown { source: error.into() }),
+    }
+}
+
+async fn create(
+    path: &Path,
+    schema: &SchemaRef,
+    partition_columns: &[ColumnName],
+    files: &[DataFile],
+    mark: &Mark,
+) -> Result<u64, DeltaTableError> {
+    let columns: StructType = schema.as_ref().try_into_kernel()?;
+    let table = builder(path).map_err(generic)?.build()?;
+    // No retry: deltalake's would write this entry, schema and all, on top of a table that somebody else has just made.
+    let created = CreateBuilder::new()
+        .with_log_store(table.log_store())
+        .with_columns(columns.fields().cloned())
+        .with_partition_columns(partition_columns.iter().map(ColumnName::as_str))
+        .with_actions(files.iter().map(add))
+        .with_save_mode(SaveMode::ErrorIfExists)
+        .with_commit_properties(properties(mark).with_max_retries(0))
+        .await?;
+    Ok(created.version().unwrap_or_default())
+}
+
+async fn change(
+    table: &DeltaTable,
+    files: &[DataFile],
+    replace: bool,
+    mark: &Mark,
+) -> Result<u64, DeltaTableError> {
+    let state = table.snapshot()?;
+    let mut actions: Vec<Action> = Vec::new();
+    if replace {
+        let all = state.snapshot().file_views(table.log_store().as_ref(), None);
+        let removed: Vec<Action> =
+            all.map_ok(|file| file.remove_action(true).into()).try_collect().await?;
+        actions.extend(removed);
+    }
+    actions.extend(files.iter().map(add));
+    let names = state.metadata().partition_columns();
+    let partition_by = (!names.is_empty()).then(|| names.to_vec());
+    let mode = if replace { SaveMode::Overwrite } else { SaveMode::Append };
+    // An overwrite that let others' rows stay would not be one; deltalake's own check lets it pass beside an append.
+    let properties = if replace { properties(mark).with_max_retries(0) } else { properties(mark) };
+    let committed = CommitBuilder::from(properties)
+        .with_actions(actions)
+        .build(
+            Some(state),
+            table.log_store(),
+            DeltaOperation::Write { mode, partition_by, predicate: None },
+        )
+        .await?;
+    Ok(committed.version())
+}
+
+fn properties(mark: &Mark) -> CommitProperties {
+    let info = mark.info.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+    CommitProperties::default()
+        .with_metadata(info)
+        .with_application_transaction(Transaction::new(&mark.app_id, 1))
+}
+
+fn add(file: &DataFile) -> Action {
+    let values: HashMap<_, _> = file
+        .partition
+        .iter()
+        .map(|(name, value)| (name.as_str().to_owned(), value.clone()))
+        .collect();
+    Action::Add(Add {
+        path: file.path.clone(),
+        partition_values: values,
+        size: i64::try_from(file.bytes).unwrap_or(i64::MAX),
+        modification_time: file.written_at,
+        data_change: true,
+        stats: Some(file.stats.clone()),
+        ..Add::default()
+    })
+}
+
+fn is_conflict(error: &DeltaTableError) -> bool {
+    match error {
+        DeltaTableError::VersionAlreadyExists(_) => true,
+        DeltaTableError::Transaction { source } => matches!(
+            source,
+            TransactionError::VersionAlreadyExists(_)
+                | TransactionError::MaxCommitAttempts(_)
+                | TransactionError::CommitConflict(_)
+        ),
+        _ => false,
+    }
+}
+
+fn generic(error: StorageError) -> DeltaTableError {
+    DeltaTableError::Generic(error.to_string())
+}
+
+/// The version whose entry carries the mark; `None` where the entry was cleaned away.
+fn version_of(path: &Path, app_id: &str) -> Option<u64> {
+    let entries = fs::read_dir(path.join("_delta_log")).ok()?;
+    let mut versions: Vec<u64> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok())
+        .collect();
+    versions.sort_unstable_by(|a, b| b.cmp(a));
+    versions.into_iter().find(|version| {
+        let text = fs::read_to_string(path.join(format!("_delta_log/{version:020}.json")))
+            .unwrap_or_default();
+        let txn = |line: &str| {
+            serde_json::from_str::<Value>(line).ok().map(|action| action["txn"]["appId"] == app_id)
+        };
+        text.lines().filter(|line| line.contains("\"txn\"")).any(|line| txn(line).unwrap_or(false))
+    })
+}

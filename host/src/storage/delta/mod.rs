@@ -1,0 +1,187 @@
+//! Delta tables: opening, what a table says of itself, and the one commit. The only place that names `deltalake`.
+
+mod commit;
+mod stats;
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use arrow::datatypes::SchemaRef;
+use deltalake::DeltaTable;
+use deltalake::DeltaTableBuilder;
+use deltalake::DeltaTableError;
+use deltalake::kernel::StructTypeExt;
+use deltalake::kernel::engine::arrow_conversion::TryIntoArrow;
+use deltalake::kernel::engine::arrow_conversion::TryIntoKernel;
+use deltalake::kernel::schema::StructType;
+use deltalake::kernel::transaction::PROTOCOL;
+use deltalake::kernel::transaction::TransactionError;
+use url::Url;
+
+use super::DataPlace;
+use super::StorageError;
+use super::plain;
+use super::target::TableFacts;
+use crate::name::ColumnName;
+
+pub use self::commit::Base;
+pub use self::commit::CommitError;
+pub use self::commit::DataFile;
+pub use self::commit::Landed;
+pub use self::commit::Mark;
+pub use self::commit::commit;
+pub use self::commit::landed_before;
+pub use self::stats::stats;
+
+/// A table as of its newest version when it was opened.
+#[derive(Debug)]
+pub struct Snapshot {
+    path: PathBuf,
+    table: DeltaTable,
+}
+
+/// Opens the table at `path`; `None` where the folder has no log.
+///
+/// # Errors
+/// Where there is a log that cannot be read, or that power loss has cut.
+pub async fn open(path: &Path) -> Result<Option<Snapshot>, StorageError> {
+    if newest_entry(path)?.is_none() && !path.join("_delta_log/_last_checkpoint").exists() {
+        return Ok(None);
+    }
+    let table =
+        builder(path)?.load().await.map_err(StorageError::library(path, "read the table's log"))?;
+    Ok(Some(Snapshot { path: path.to_owned(), table }))
+}
+
+impl Snapshot {
+    /// The version.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.table.version().unwrap_or_default()
+    }
+
+    /// What the table says of itself.
+    ///
+    /// # Errors
+    /// Where its schema or its list of files cannot be read.
+    pub fn facts(&self) -> Result<TableFacts, StorageError> {
+        let failed = || StorageError::library(&self.path, "read the table's metadata");
+        let state = self.table.snapshot().map_err(failed())?;
+        let names = state.metadata().partition_columns().iter();
+        let names: Result<Vec<_>, _> = names.map(|name| ColumnName::new(name.clone())).collect();
+        let properties = state.metadata().configuration();
+        Ok(TableFacts {
+            schema: plain::plain_schema(&state.snapshot().arrow_schema()),
+            partition_columns: names
+                .map_err(|what| StorageError::data(&self.path, DataPlace::default(), what))?,
+            version: self.version(),
+            rows: self.rows()?,
+            append_only: properties
+                .get("delta.appendOnly")
+                .is_some_and(|value| value.eq_ignore_ascii_case("true")),
+            refusals: self.refusals().map_err(failed())?,
+        })
+    }
+
+    /// The rows of all files, where each tells its own; rows that deletion vectors hide are not counted.
+    fn rows(&self) -> Result<Option<u64>, StorageError> {
+        let failed = StorageError::library(&self.path, "read the table's list of files");
+        let files = self
+            .table
+            .snapshot()
+            .and_then(|state| state.snapshot().try_log_data())
+            .map_err(failed)?;
+        let rows = files.iter().map(|file| {
+            let hidden = file.deletion_vector_descriptor().map_or(0, |vector| vector.cardinality);
+            let all = i64::try_from(file.num_records()?).ok()?;
+            u64::try_from(all - hidden).ok()
+        });
+        Ok(rows.sum())
+    }
+
+    /// What we would have to do for the table and do not.
+    fn refusals(&self) -> Result<Vec<String>, DeltaTableError> {
+        let state = self.table.snapshot()?;
+        let mut refusals = Vec::new();
+        match PROTOCOL.can_write_to(state.snapshot()) {
+            Err(TransactionError::UnsupportedTableFeatures(features)) => {
+                refusals.extend(features.iter().map(|feature| format!("the feature `{feature}`")));
+            }
+            other => other?,
+        }
+        let properties = state.metadata().configuration();
+        if properties.get("delta.columnMapping.mode").is_some_and(|mode| mode != "none") {
+            refusals.push("column mapping (`delta.columnMapping.mode`)".to_owned());
+        }
+        let mut constraints: Vec<_> =
+            properties.keys().filter(|key| key.starts_with("delta.constraints.")).collect();
+        constraints.sort();
+        refusals.extend(constraints.into_iter().map(|key| format!("the check constraint `{key}`")));
+        let schema = state.schema();
+        let generated = schema.get_generated_columns()?;
+        refusals.extend(
+            generated.iter().map(|column| format!("the generated column `{}`", column.name)),
+        );
+        let invariants = schema.get_invariants()?;
+        refusals.extend(
+            invariants
+                .iter()
+                .map(|invariant| format!("the invariant of column `{}`", invariant.field_name)),
+        );
+        Ok(refusals)
+    }
+}
+
+/// The columns as a table gives them back: what lists and maps call their parts is Delta's choice.
+///
+/// # Errors
+/// Where Delta has no type for a column.
+pub fn canonical(path: &Path, schema: &Schema) -> Result<SchemaRef, StorageError> {
+    let kernel: StructType =
+        schema.try_into_kernel().map_err(StorageError::library(path, "find Delta's types"))?;
+    let arrow: Schema =
+        (&kernel).try_into_arrow().map_err(StorageError::library(path, "find Delta's types"))?;
+    Ok(Arc::new(arrow))
+}
+
+fn builder(path: &Path) -> Result<DeltaTableBuilder, StorageError> {
+    DeltaTableBuilder::from_url(url(path)?).map_err(StorageError::library(path, "open the table"))
+}
+
+fn url(path: &Path) -> Result<Url, StorageError> {
+    let whole = fs::canonicalize(path).map_err(StorageError::io(path, "find it"))?;
+    Url::from_directory_path(&whole).map_err(|()| {
+        StorageError::data(path, DataPlace::default(), "its path cannot be written as a URL")
+    })
+}
+
+/// The newest entry of the log. One without bytes is what a power cut leaves: rows that were reported are not in it.
+fn newest_entry(path: &Path) -> Result<Option<PathBuf>, StorageError> {
+    let log = path.join("_delta_log");
+    let entries = match fs::read_dir(&log) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(StorageError::io(&log, "list it"))?,
+    };
+    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let is_entry = |path: &PathBuf| {
+        let stem =
+            path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        path.extension().is_some_and(|it| it == "json")
+            && stem.len() == 20
+            && stem.bytes().all(|b| b.is_ascii_digit())
+    };
+    let newest =
+        paths.map_err(StorageError::io(&log, "list it"))?.into_iter().filter(is_entry).max();
+    if let Some(newest) = &newest {
+        let facts = fs::metadata(newest).map_err(StorageError::io(newest, "look at it"))?;
+        if facts.len() == 0 {
+            let what = "the newest log entry is empty, as a power cut leaves it: rows that were reported may be missing";
+            return Err(StorageError::data(newest, DataPlace::default(), what)
+                .hint("compare the evidence of the last runs with the table, then remove the entry and run them again"));
+        }
+    }
+    Ok(newest)
+}

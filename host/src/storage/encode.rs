@@ -1,0 +1,153 @@
+//! A data file that grows, in whatever format is asked for.
+
+use std::fs::File;
+use std::path::Path;
+use std::path::PathBuf;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use super::StorageError;
+use super::csv::CsvFile;
+use super::jsonl::JsonlFile;
+use super::parquet::ParquetFile;
+use super::parquet::Written;
+use crate::flow::WriteFormat;
+
+/// An open data file. Nothing of it is promised to last before it is sealed.
+#[derive(Debug)]
+pub struct Encoder {
+    path: PathBuf,
+    rows: u64,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Csv(CsvFile),
+    Jsonl(Box<JsonlFile>),
+    Parquet(Box<ParquetFile>),
+}
+
+/// A data file that is complete and on the disk.
+#[derive(Debug)]
+pub struct Sealed {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its rows.
+    pub rows: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What Parquet says of its columns.
+    pub footer: Option<Footer>,
+}
+
+/// The footer of a Parquet file.
+pub type Footer = parquet::file::metadata::ParquetMetaData;
+
+/// The ending of data files of this format, without the dot.
+#[must_use]
+pub fn ending(format: &WriteFormat) -> &'static str {
+    match format {
+        WriteFormat::Delta(_) | WriteFormat::Parquet(_) => "parquet",
+        WriteFormat::Csv(_) => "csv",
+        WriteFormat::Jsonl {} => "jsonl",
+    }
+}
+
+impl Encoder {
+    /// Begins a file that was not there before.
+    ///
+    /// # Errors
+    /// Where it cannot be created, or the schema does not suit the format.
+    pub fn create(
+        path: PathBuf,
+        schema: &SchemaRef,
+        format: &WriteFormat,
+    ) -> Result<Self, StorageError> {
+        let file = File::create_new(&path).map_err(StorageError::io(&path, "create it"))?;
+        let kind = match format {
+            WriteFormat::Delta(options) | WriteFormat::Parquet(options) => {
+                let begun = ParquetFile::create(file, SchemaRef::clone(schema), options);
+                Kind::Parquet(Box::new(begun.map_err(StorageError::library(&path, "begin it"))?))
+            }
+            WriteFormat::Csv(options) => Kind::Csv(
+                CsvFile::create(file, schema, options)
+                    .map_err(StorageError::io(&path, "write it"))?,
+            ),
+            WriteFormat::Jsonl {} => Kind::Jsonl(Box::new(JsonlFile::create(file))),
+        };
+        Ok(Self { path, rows: 0, kind })
+    }
+
+    /// Adds rows of the file's columns; true where the file is as large as it should be.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, StorageError> {
+        self.rows += batch.num_rows() as u64;
+        match &mut self.kind {
+            Kind::Csv(csv) => csv
+                .write(batch)
+                .map(|()| false)
+                .map_err(StorageError::library(&self.path, "write it")),
+            Kind::Jsonl(jsonl) => jsonl
+                .write(batch)
+                .map(|()| false)
+                .map_err(StorageError::library(&self.path, "write it")),
+            Kind::Parquet(parquet) => {
+                parquet.write(batch).map_err(StorageError::library(&self.path, "write it"))
+            }
+        }
+    }
+
+    /// Bytes of memory that rows not yet written out take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        match &self.kind {
+            Kind::Csv(_) | Kind::Jsonl(_) => 0,
+            Kind::Parquet(parquet) => parquet.memory_bytes(),
+        }
+    }
+
+    /// Writes out what is held in memory.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), StorageError> {
+        match &mut self.kind {
+            Kind::Csv(_) | Kind::Jsonl(_) => Ok(()),
+            Kind::Parquet(parquet) => {
+                parquet.flush().map_err(StorageError::library(&self.path, "write it"))
+            }
+        }
+    }
+
+    /// Ends the file and waits until it is on the disk.
+    ///
+    /// # Errors
+    /// Where it cannot be written or synced.
+    pub fn seal(self) -> Result<Sealed, StorageError> {
+        let Self { path, rows, kind } = self;
+        let (file, footer) = match kind {
+            Kind::Csv(csv) => (csv.finish().map_err(StorageError::io(&path, "write it"))?, None),
+            Kind::Jsonl(jsonl) => {
+                (jsonl.finish().map_err(StorageError::library(&path, "write it"))?, None)
+            }
+            Kind::Parquet(parquet) => {
+                let Written { file, footer } =
+                    parquet.finish().map_err(StorageError::library(&path, "end it"))?;
+                (file, Some(footer))
+            }
+        };
+        super::sync::sync_file(&file, &path)?;
+        let bytes = file.metadata().map_err(StorageError::io(&path, "look at it"))?.len();
+        Ok(Sealed { path, rows, bytes, footer })
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}

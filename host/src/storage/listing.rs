@@ -1,0 +1,208 @@
+//! Which files a path means: one file, a folder, or a glob. Hidden, unfinished and bookkeeping names are never data.
+
+use std::fs;
+use std::path::Component;
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use globset::GlobBuilder;
+use globset::GlobMatcher;
+
+use super::StorageError;
+
+/// A data file as it was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Where it is, spelt as the source's path was.
+    pub path: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    /// When it was last changed, where the file system tells.
+    pub modified: Option<SystemTime>,
+}
+
+/// What to list.
+#[derive(Debug, Clone, Copy)]
+pub struct Listing<'a> {
+    /// A file, a folder or a glob.
+    pub path: &'a Path,
+    /// Whether folders are searched below their first level.
+    pub recursive: bool,
+    /// Which file names of a folder or a glob are taken.
+    pub name_filter: Option<&'a str>,
+}
+
+/// Endings of files that their writers had not finished.
+const UNFINISHED: &[&str] =
+    &[".tmp", ".temp", ".part", ".partial", ".inprogress", ".crdownload", ".swp", "~"];
+
+impl SourceFile {
+    /// The file as it is now.
+    ///
+    /// # Errors
+    /// Where it is not there or cannot be looked at.
+    pub fn look(path: PathBuf) -> Result<Self, StorageError> {
+        let facts = fs::metadata(&path).map_err(StorageError::io(&path, "look at it"))?;
+        Ok(Self { size: facts.len(), modified: facts.modified().ok(), path })
+    }
+
+    /// Opens the file, if it is still the one that was listed.
+    ///
+    /// # Errors
+    /// Where it cannot be opened, and where its size or time has changed since.
+    pub fn open(&self) -> Result<fs::File, StorageError> {
+        let now = Self::look(self.path.clone())?;
+        if now.size != self.size || now.modified != self.modified {
+            let what =
+                format!("changed since it was listed ({} bytes then, {} now)", self.size, now.size);
+            return Err(StorageError::data(&self.path, super::DataPlace::default(), what)
+                .hint("start the run again when the file is complete"));
+        }
+        fs::File::open(&self.path).map_err(StorageError::io(&self.path, "open it"))
+    }
+}
+
+/// The files of a listing, sorted by path; empty where nothing matches.
+///
+/// # Errors
+/// Where the path of a file or folder is not there, a pattern is none, or a folder cannot be read.
+pub fn list(listing: Listing<'_>) -> Result<Vec<SourceFile>, StorageError> {
+    let Listing { path, recursive, name_filter } = listing;
+    let filter = name_filter.map(|filter| matcher(path, filter)).transpose()?;
+    let mut found = Vec::new();
+    match fs::metadata(path) {
+        Ok(facts) if facts.is_dir() => {
+            let mut taken =
+                |_: &Path, name: &str| filter.as_ref().is_none_or(|filter| filter.is_match(name));
+            walk(path, recursive, &mut taken, &mut found)?;
+        }
+        Ok(_) => found.push(SourceFile::look(path.to_owned())?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && has_glob(path) => {
+            let (root, pattern) = (glob_root(path), path_matcher(path)?);
+            if root.is_dir() {
+                let mut taken = |file: &Path, name: &str| {
+                    pattern.is_match(file)
+                        && filter.as_ref().is_none_or(|filter| filter.is_match(name))
+                };
+                walk(&root, true, &mut taken, &mut found)?;
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(StorageError::Missing {
+                path: path.to_owned(),
+                what: "there is no such file or folder".to_owned(),
+                hint: "`allow_missing: true` takes it as an empty input".to_owned(),
+            });
+        }
+        Err(error) => return Err(StorageError::io(path, "look at it")(error)),
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// Whether a name below a folder can be data.
+#[must_use]
+pub fn is_data_name(name: &str) -> bool {
+    let unfinished = || {
+        UNFINISHED
+            .iter()
+            .any(|end| name.len() > end.len() && name.to_ascii_lowercase().ends_with(end))
+    };
+    !name.starts_with('.') && !name.starts_with('_') && !unfinished()
+}
+
+fn walk(
+    folder: &Path,
+    recursive: bool,
+    taken: &mut dyn FnMut(&Path, &str) -> bool,
+    found: &mut Vec<SourceFile>,
+) -> Result<(), StorageError> {
+    let failed = || StorageError::io(folder, "list it");
+    for entry in fs::read_dir(folder).map_err(failed())? {
+        let path = entry.map_err(failed())?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        if !is_data_name(name) {
+            continue;
+        }
+        // Links are followed: a folder of links to the day's files is a common hand-over.
+        let facts = fs::metadata(&path).map_err(StorageError::io(&path, "look at it"))?;
+        if facts.is_dir() {
+            if recursive {
+                walk(&path, recursive, taken, found)?;
+            }
+        } else if taken(&path, name) {
+            found.push(SourceFile { size: facts.len(), modified: facts.modified().ok(), path });
+        }
+    }
+    Ok(())
+}
+
+fn has_glob(path: &Path) -> bool {
+    path.to_string_lossy().contains(['*', '?', '[', '{'])
+}
+
+/// The folder above the first component with a wildcard.
+fn glob_root(path: &Path) -> PathBuf {
+    let plain =
+        |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
+    let root: PathBuf = path.components().take_while(plain).collect();
+    if root.as_os_str().is_empty() { PathBuf::from(".") } else { root }
+}
+
+/// The matcher of a path with wildcards, spelt as the walk spells what it finds.
+fn path_matcher(path: &Path) -> Result<GlobMatcher, StorageError> {
+    let text = path.to_string_lossy();
+    match glob_root(path).as_os_str() == "." && !text.starts_with("./") {
+        true => matcher(path, &format!("./{text}")),
+        false => matcher(path, &text),
+    }
+}
+
+fn matcher(path: &Path, pattern: &str) -> Result<GlobMatcher, StorageError> {
+    GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| StorageError::Missing {
+            path: path.to_owned(),
+            what: format!("`{pattern}` is no pattern: {error}"),
+            hint: "`*` and `?` stay within a name, `**` crosses folders, `{a,b}` is either"
+                .to_owned(),
+        })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_unfinished_hidden_and_bookkeeping_files_are_no_data() {
+        for bad in [".a.csv", "_tmp.parquet", "_SUCCESS", "a.csv.tmp", "a.PART", "a.csv~"] {
+            assert!(!is_data_name(bad), "{bad}");
+        }
+        for good in ["a.csv", "a_b", "part-0.parquet", "k=.v", "tmp"] {
+            assert!(is_data_name(good), "{good}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_rooted_where_their_first_wildcard_is() {
+        assert_eq!(glob_root(Path::new("/a/b*/c")), Path::new("/a"));
+        assert_eq!(glob_root(Path::new("*.csv")), Path::new("."));
+        for (pattern, file, right) in [
+            ("*.csv", "./x.csv", true),
+            ("**/x.csv", "./a/b/x.csv", true),
+            ("/a/*.csv", "/a/b/x.csv", false),
+            ("/a/**/*.csv", "/a/b/c/x.csv", true),
+            ("d/*.csv", "d/x.csv", true),
+        ] {
+            assert_eq!(
+                path_matcher(Path::new(pattern)).unwrap().is_match(file),
+                right,
+                "{pattern} {file}"
+            );
+        }
+    }
+}

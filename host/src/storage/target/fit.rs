@@ -1,0 +1,341 @@
+//! Whether rows fit a target, and in which types they are written. Pure: facts in, problems out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::Field;
+use arrow::datatypes::Schema;
+use arrow::datatypes::SchemaRef;
+
+use super::FolderFacts;
+use super::TableFacts;
+use super::TargetFacts;
+use super::TargetState;
+use super::types;
+use crate::flow::Load;
+use crate::flow::WriteFormat;
+use crate::name::ColumnName;
+use crate::problem::Code;
+use crate::problem::Place;
+use crate::problem::Problem;
+use crate::problem::known_names;
+use crate::storage::partition;
+use crate::storage::plain::plain_type;
+
+/// The columns as they are written, in the target's order and types; a column that is not nullable takes no NULL.
+///
+/// # Errors
+/// Every reason why rows of `schema` cannot be loaded into the target so, each at its field below `at`.
+pub fn fit(
+    facts: &TargetFacts,
+    format: &WriteFormat,
+    schema: &Schema,
+    partition_columns: &[ColumnName],
+    load: Load,
+    at: &Place,
+) -> Result<SchemaRef, Vec<Problem>> {
+    let mut check = Check { format, schema, at, problems: Vec::new() };
+    check.names();
+    check.partitions(partition_columns);
+    let written = match &facts.state {
+        TargetState::Absent => check.fresh(),
+        TargetState::Table(table) => check.table(table, partition_columns, load),
+        TargetState::Folder(folder) => check.folder(folder, partition_columns, load),
+        TargetState::Unusable { what, hint } => {
+            let what = format!("`{}`: {what}", facts.path.display());
+            check.add(Code::WrongValue, "path", what, hint.clone());
+            Vec::new()
+        }
+    };
+    if check.problems.is_empty() { Ok(Arc::new(Schema::new(written))) } else { Err(check.problems) }
+}
+
+struct Check<'a> {
+    format: &'a WriteFormat,
+    schema: &'a Schema,
+    at: &'a Place,
+    problems: Vec<Problem>,
+}
+
+impl Check<'_> {
+    fn add(&mut self, code: Code, field: &str, what: String, hint: impl Into<String>) {
+        let gap = if self.at.field.is_empty() { "" } else { "." };
+        let at = Place { field: format!("{}{gap}{field}", self.at.field), ..self.at.clone() };
+        self.problems.push(Problem::new(code, at, what).hint(hint));
+    }
+
+    fn names(&mut self) {
+        if self.schema.fields().is_empty() {
+            self.add(
+                Code::Schema,
+                "columns",
+                "there are no columns to write".to_owned(),
+                "name at least one column",
+            );
+        }
+        let folds = matches!(self.format, WriteFormat::Delta(_));
+        let mut seen: HashMap<String, &str> = HashMap::new();
+        for name in self.schema.fields().iter().map(|field| field.name().as_str()) {
+            let key = if folds { name.to_lowercase() } else { name.to_owned() };
+            if let Some(before) = seen.insert(key, name) {
+                let what = match before == name {
+                    true => format!("there are two columns `{name}`"),
+                    false => format!(
+                        "columns `{before}` and `{name}` differ by case only, which Delta does not tell apart"
+                    ),
+                };
+                self.add(Code::Schema, "columns", what, "rename one of them, or leave it out");
+            }
+        }
+        // A blank line is no record, so a lone NULL needs a spelling.
+        if let (WriteFormat::Csv(options), 1) = (self.format, self.schema.fields().len())
+            && options.null_value.is_empty()
+            && self.schema.field(0).is_nullable()
+        {
+            let what =
+                "a CSV file of one column cannot hold NULL as nothing: the line would be blank"
+                    .to_owned();
+            self.add(
+                Code::Schema,
+                "null_value",
+                what,
+                "say how NULL is written, as in `null_value: NULL`",
+            );
+        }
+    }
+
+    fn partitions(&mut self, columns: &[ColumnName]) {
+        for (index, column) in columns.iter().enumerate() {
+            let field = format!("partition_columns[{index}]");
+            let found = self.schema.fields().iter().find(|field| field.name() == column.as_str());
+            let Some(found) = found else {
+                let names = self
+                    .schema
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().as_str())
+                    .collect::<Vec<_>>();
+                let hint = known_names(column.as_str(), names);
+                self.add(
+                    Code::UnknownName,
+                    &field,
+                    format!("there is no column `{column}` to write"),
+                    hint,
+                );
+                continue;
+            };
+            if columns[..index].contains(column) {
+                self.add(
+                    Code::DuplicateKey,
+                    &field,
+                    format!("column `{column}` is named twice"),
+                    "name it once",
+                );
+            }
+            let data_type = types::written(self.format, found.data_type());
+            if let Some(why) =
+                data_type.ok().and_then(|data_type| partition::unsupported(&data_type))
+            {
+                let what =
+                    format!("column `{column}` is {} and cannot split a table", found.data_type());
+                self.add(Code::Schema, &field, what, why);
+            }
+        }
+        if !columns.is_empty() && columns.len() >= self.schema.fields().len() {
+            let what = "all columns are partition columns: the files would have none".to_owned();
+            self.add(
+                Code::Schema,
+                "partition_columns",
+                what,
+                "leave at least one column to the files",
+            );
+        }
+    }
+
+    /// The columns as a new target has them.
+    fn fresh(&mut self) -> Vec<Field> {
+        let (schema, format) = (self.schema, self.format);
+        let mut written = Vec::new();
+        for field in schema.fields() {
+            match types::written(format, field.data_type()) {
+                Ok(data_type) => written.push(Field::new(field.name(), data_type, true)),
+                Err(why) => {
+                    let what = format!(
+                        "column `{}` is {}, which {} cannot hold",
+                        field.name(),
+                        field.data_type(),
+                        format.name()
+                    );
+                    self.add(Code::Schema, "columns", what, why);
+                }
+            }
+        }
+        written
+    }
+
+    /// The columns as a target has them that is there already, in its order.
+    fn existing(&mut self, known: &Schema, lacking_is_null: bool) -> Vec<Field> {
+        let (schema, format) = (self.schema, self.format);
+        for field in schema.fields() {
+            if known.column_with_name(field.name()).is_none() {
+                let folded = |known: &&Arc<Field>| {
+                    known.name().to_lowercase() == field.name().to_lowercase()
+                };
+                let hint = match known.fields().iter().find(folded) {
+                    Some(near) => format!("the target spells it `{}`", near.name()),
+                    None => "name the columns to write in `columns`, or write to a new target"
+                        .to_owned(),
+                };
+                self.add(
+                    Code::Schema,
+                    "columns",
+                    format!("the target has no column `{}`", field.name()),
+                    hint,
+                );
+            }
+        }
+        let mut written = Vec::new();
+        for field in known.fields() {
+            let Some((_, ours)) = schema.column_with_name(field.name()) else {
+                if !(lacking_is_null && field.is_nullable()) {
+                    let what = format!(
+                        "the target's column `{}` is not among those to write",
+                        field.name()
+                    );
+                    self.add(
+                        Code::Schema,
+                        "columns",
+                        what,
+                        "add it to the rows, NULL where it has no value",
+                    );
+                }
+                continue;
+            };
+            let to = plain_type(field.data_type());
+            let own = types::written(format, ours.data_type());
+            let fits = types::fits(&plain_type(ours.data_type()), &to)
+                || own.as_ref().is_ok_and(|own| types::fits(own, &to));
+            if fits {
+                written.push(Field::new(field.name(), to, field.is_nullable()));
+            } else {
+                let what = format!(
+                    "column `{}` is {}, and the target's is {to}, which does not hold every such value",
+                    field.name(),
+                    ours.data_type()
+                );
+                self.add(
+                    Code::Schema,
+                    "columns",
+                    what,
+                    own.err().unwrap_or_else(|| "cast it in a step before".to_owned()),
+                );
+            }
+        }
+        written
+    }
+
+    fn table(
+        &mut self,
+        table: &TableFacts,
+        partition_columns: &[ColumnName],
+        load: Load,
+    ) -> Vec<Field> {
+        for refusal in &table.refusals {
+            let what = format!("the table demands {refusal}, which wasmhost does not do");
+            self.add(
+                Code::NotOffered,
+                "path",
+                what,
+                "write it with an engine that does, or to another table",
+            );
+        }
+        if table.append_only && matches!(load, Load::Overwrite { .. }) {
+            let what = "the table is append-only (`delta.appendOnly`)".to_owned();
+            self.add(
+                Code::Contradiction,
+                "load_type",
+                what,
+                "use `append`, or clear the table's property",
+            );
+        }
+        self.split_alike(&table.partition_columns, partition_columns);
+        self.existing(&table.schema, true)
+    }
+
+    fn folder(
+        &mut self,
+        folder: &FolderFacts,
+        partition_columns: &[ColumnName],
+        load: Load,
+    ) -> Vec<Field> {
+        let list = |names: &[String]| {
+            names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        };
+        match load {
+            Load::Append {} => {
+                if !folder.other_data.is_empty() {
+                    let what = format!(
+                        "the folder holds files of another format: {}",
+                        list(&folder.other_data)
+                    );
+                    self.add(
+                        Code::WrongValue,
+                        "path",
+                        what,
+                        "name a folder of its own for each format",
+                    );
+                }
+                if let Some(known) = &folder.partition_columns {
+                    self.split_alike(known, partition_columns);
+                }
+                match &folder.schema {
+                    Some(known) => {
+                        let nullable = known
+                            .fields()
+                            .iter()
+                            .map(|field| field.as_ref().clone().with_nullable(true));
+                        self.existing(&Schema::new(nullable.collect::<Vec<_>>()), false)
+                    }
+                    None => self.fresh(),
+                }
+            }
+            Load::Overwrite { .. } => {
+                if !folder.foreign.is_empty() {
+                    let what = format!(
+                        "an overwrite would delete files that are not the destination's: {}",
+                        list(&folder.foreign)
+                    );
+                    self.add(
+                        Code::WrongValue,
+                        "path",
+                        what,
+                        "move them away, or name a folder of its own",
+                    );
+                }
+                self.fresh()
+            }
+        }
+    }
+
+    fn split_alike(&mut self, known: &[ColumnName], asked: &[ColumnName]) {
+        if known == asked {
+            return;
+        }
+        let list = |names: &[ColumnName]| match names.is_empty() {
+            true => "nothing".to_owned(),
+            false => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        };
+        let what = format!(
+            "the target is partitioned by {}, the destination by {}",
+            list(known),
+            list(asked)
+        );
+        let names = known.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ");
+        self.add(
+            Code::Contradiction,
+            "partition_columns",
+            what,
+            format!("say `partition_columns: [{names}]`"),
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! What a folder of flat files holds: our data, other data, other people's files.
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+use super::FolderFacts;
+use super::TargetState;
+use crate::flow::WriteFormat;
+use crate::name::ColumnName;
+use crate::storage::StorageError;
+use crate::storage::encode;
+use crate::storage::listing::SourceFile;
+use crate::storage::listing::is_data_name;
+use crate::storage::manifest;
+use crate::storage::manifest::Manifest;
+use crate::storage::naming;
+use crate::storage::parquet;
+
+/// How the hidden folders begin in which runs stage their files.
+pub const STAGING: &str = ".wasmhost-";
+
+/// How many names an error lists.
+const NAMES_MAX: usize = 5;
+
+/// All files of a folder, by what they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Visible files of the format, sorted.
+    pub data: Vec<SourceFile>,
+    /// Visible files of other formats.
+    pub other_data: Vec<PathBuf>,
+    /// Hidden files, links, and whatever else is not ours.
+    pub others: Vec<PathBuf>,
+}
+
+/// Looks through a folder. Manifests and staging folders of ours are passed over; links are not followed.
+///
+/// # Errors
+/// Where a folder cannot be read.
+pub fn survey(folder: &Path, ending: &str) -> Result<Survey, StorageError> {
+    let mut found = Survey::default();
+    walk(folder, ending, true, true, &mut found)?;
+    found.data.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+fn walk(
+    folder: &Path,
+    ending: &str,
+    top: bool,
+    visible: bool,
+    found: &mut Survey,
+) -> Result<(), StorageError> {
+    let failed = || StorageError::io(folder, "list it");
+    for entry in fs::read_dir(folder).map_err(failed())? {
+        let entry = entry.map_err(failed())?;
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if top && (name == manifest::FOLDER || name.starts_with(STAGING)) {
+            continue;
+        }
+        let kind = entry.file_type().map_err(StorageError::io(&path, "look at it"))?;
+        let visible = visible && is_data_name(&name);
+        if kind.is_dir() {
+            walk(&path, ending, false, visible, found)?;
+        } else if !visible || !kind.is_file() {
+            found.others.push(path);
+        } else if path.extension().is_some_and(|it| it == ending) {
+            found.data.push(SourceFile::look(path)?);
+        } else {
+            found.other_data.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// A folder that is to hold flat files.
+pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, StorageError> {
+    if path.join("_delta_log").is_dir() {
+        return Ok(TargetState::Unusable {
+            what: format!(
+                "a Delta table is there; {} files among its own are no part of it",
+                format.name()
+            ),
+            hint: "write it as `delta`, or to another folder".to_owned(),
+        });
+    }
+    let found = survey(path, encode::ending(format))?;
+    let manifests = manifest::current(path)?;
+    if found == Survey::default() && manifests.is_empty() {
+        return Ok(TargetState::Absent);
+    }
+    let newest = manifests.last();
+    let schema = match (newest, format, found.data.first()) {
+        (Some(newest), _, _) => newest.schema(),
+        (None, WriteFormat::Parquet(_), Some(file)) => Some(parquet::schema(file)?),
+        (None, _, _) => None,
+    };
+    let names = |newest: &Manifest| {
+        let names =
+            newest.partition_columns.iter().filter_map(|name| ColumnName::new(name.clone()).ok());
+        names.collect::<Vec<_>>()
+    };
+    let few = |files: &[PathBuf]| {
+        files.iter().take(NAMES_MAX).map(|file| below(path, file)).collect::<Vec<_>>()
+    };
+    let foreign = [found.others.as_slice(), found.other_data.as_slice()].concat();
+    Ok(TargetState::Folder(FolderFacts {
+        schema,
+        partition_columns: newest.map(names),
+        rows: rows(path, format, &found, &manifests)?,
+        other_data: few(&found.other_data),
+        foreign: few(&foreign),
+    }))
+}
+
+/// Rows of all data files: as footers tell, or as manifests do where they cover all that is there.
+fn rows(
+    path: &Path,
+    format: &WriteFormat,
+    found: &Survey,
+    manifests: &[Manifest],
+) -> Result<Option<u64>, StorageError> {
+    if let WriteFormat::Parquet(_) = format {
+        return found.data.iter().map(parquet::rows).sum::<Result<u64, _>>().map(Some);
+    }
+    let mut listed: Vec<_> =
+        manifests.iter().flat_map(|m| m.files.iter().map(|file| path.join(&file.path))).collect();
+    listed.sort();
+    let same = listed.iter().eq(found.data.iter().map(|file| &file.path));
+    Ok(same.then(|| manifests.iter().map(|manifest| manifest.rows).sum()))
+}
+
+/// A folder without a Delta log that is to become a table: it may hold what a run of ours left, and nothing else.
+pub(super) fn beside_table(path: &Path) -> Result<TargetState, StorageError> {
+    let found = survey(path, "parquet")?;
+    let ours = |file: &SourceFile| {
+        file.path.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()))
+    };
+    let data = found.data.iter().filter(|file| !ours(file)).map(|file| &file.path);
+    // An unfinished log entry is a leftover, too.
+    let others = found
+        .others
+        .iter()
+        .chain(&found.other_data)
+        .filter(|file| !file.starts_with(path.join("_delta_log")));
+    let names: Vec<_> =
+        data.chain(others).take(NAMES_MAX).map(|file| format!("`{}`", below(path, file))).collect();
+    let flat = path.join(manifest::FOLDER).exists();
+    if names.is_empty() && !flat {
+        return Ok(TargetState::Absent);
+    }
+    let what = match flat {
+        true => "the folder is no Delta table, but holds flat files that wasmhost wrote".to_owned(),
+        false => {
+            format!("the folder is no Delta table, but holds other files: {}", names.join(", "))
+        }
+    };
+    Ok(TargetState::Unusable {
+        what,
+        hint: "name an empty or new folder, or the table's own".to_owned(),
+    })
+}
+
+fn below(path: &Path, file: &Path) -> String {
+    file.strip_prefix(path).unwrap_or(file).to_string_lossy().into_owned()
+}

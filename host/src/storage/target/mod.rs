@@ -1,0 +1,105 @@
+//! What is known of a destination before anything is written: facts, read in one go, and the pure question whether rows fit.
+
+mod fit;
+mod folder;
+mod types;
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::path::PathBuf;
+
+use arrow::datatypes::SchemaRef;
+
+use super::StorageError;
+use super::delta;
+use crate::flow::WriteFormat;
+use crate::name::ColumnName;
+
+pub use self::fit::fit;
+pub use self::folder::STAGING;
+pub use self::folder::Survey;
+pub use self::folder::survey;
+
+/// A destination as it was found.
+#[derive(Debug, Clone)]
+pub struct TargetFacts {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is there.
+    pub state: TargetState,
+}
+
+/// What is where a destination should be.
+#[derive(Debug, Clone)]
+pub enum TargetState {
+    /// Nothing, or an empty folder.
+    Absent,
+    /// A Delta table.
+    Table(TableFacts),
+    /// A folder with files.
+    Folder(FolderFacts),
+    /// Something that cannot be written to.
+    Unusable {
+        /// What is there.
+        what: String,
+        /// The way out.
+        hint: String,
+    },
+}
+
+/// What a Delta table says of itself.
+#[derive(Debug, Clone)]
+pub struct TableFacts {
+    /// Its columns, those of the partitions among them.
+    pub schema: SchemaRef,
+    /// Its partition columns, outermost first.
+    pub partition_columns: Vec<ColumnName>,
+    /// Its newest version.
+    pub version: u64,
+    /// Its rows, where all of its files tell theirs.
+    pub rows: Option<u64>,
+    /// Whether it takes no removals.
+    pub append_only: bool,
+    /// What it demands of writers and we do not do, by the names of the protocol.
+    pub refusals: Vec<String>,
+}
+
+/// What a folder of flat files holds. Names are from the folder on, and lists are cut where they are long.
+#[derive(Debug, Clone, Default)]
+pub struct FolderFacts {
+    /// The columns, of the newest manifest or else of a Parquet file.
+    pub schema: Option<SchemaRef>,
+    /// The partition columns of the newest manifest.
+    pub partition_columns: Option<Vec<ColumnName>>,
+    /// The rows of all data files, where manifests or footers tell.
+    pub rows: Option<u64>,
+    /// Visible files with another ending than the format's.
+    pub other_data: Vec<String>,
+    /// Files that an overwrite would remove and that are neither ours nor of the format.
+    pub foreign: Vec<String>,
+}
+
+/// Looks at a destination.
+///
+/// # Errors
+/// Where something is there that cannot be read: a damaged log, a broken manifest, no permission.
+pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, StorageError> {
+    let state = match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => TargetState::Absent,
+        Err(error) => return Err(StorageError::io(path, "look at it")(error)),
+        Ok(facts) if !facts.is_dir() => TargetState::Unusable {
+            what: "a file is there, where the destination needs a folder".to_owned(),
+            hint: "name a folder; the files in it get names of their own".to_owned(),
+        },
+        Ok(_) => match format {
+            WriteFormat::Delta(_) => match delta::open(path).await? {
+                Some(table) => TargetState::Table(table.facts()?),
+                None => folder::beside_table(path)?,
+            },
+            WriteFormat::Parquet(_) | WriteFormat::Csv(_) | WriteFormat::Jsonl {} => {
+                folder::inspect(path, format)?
+            }
+        },
+    };
+    Ok(TargetFacts { path: path.to_owned(), state })
+}

@@ -1,0 +1,316 @@
+//! Staging: rows are cast to the target's types, split by partition, and written to files that no reader looks at.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::array::ArrayRef;
+use arrow::array::RecordBatch;
+use arrow::array::StringArray;
+use arrow::array::UInt32Array;
+use arrow::compute::take_record_batch;
+use arrow::datatypes::Schema;
+use arrow::datatypes::SchemaRef;
+
+use super::Target;
+use super::WriteError;
+use crate::flow::WriteFormat;
+use crate::storage::StorageError;
+use crate::storage::encode;
+use crate::storage::encode::Encoder;
+use crate::storage::encode::Footer;
+use crate::storage::encode::Sealed;
+use crate::storage::jsonl;
+use crate::storage::naming::FileNames;
+use crate::storage::partition;
+use crate::storage::partition::Values;
+use crate::storage::plain;
+use crate::storage::sync;
+
+/// Files open at a time; the one that waited longest makes room.
+const OPEN_FILES_MAX: usize = 100;
+
+/// Bytes that all open files may hold in memory; the largest is written out first.
+const HELD_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Rows of one run on their way to files.
+pub(super) struct Staging {
+    staged: Staged,
+    target: PathBuf,
+    format: WriteFormat,
+    next_name: u64,
+    /// The place of each column of `landing` in the batches that come.
+    places: Vec<usize>,
+    /// Places in `landing`, of partitions and of files.
+    partition_places: Vec<usize>,
+    file_places: Vec<usize>,
+    file_schema: SchemaRef,
+    open: HashMap<Values, OpenFile>,
+    turn: u64,
+}
+
+struct OpenFile {
+    encoder: Encoder,
+    turn: u64,
+}
+
+/// The files of one run, not visible yet.
+#[derive(Debug)]
+pub(super) struct Staged {
+    /// The folder below which they are.
+    pub(super) root: PathBuf,
+    pub(super) names: FileNames,
+    /// All columns as they are written, those of the partitions among them.
+    pub(super) landing: SchemaRef,
+    /// The files that are complete.
+    pub(super) files: Vec<StagedFile>,
+    /// Files that never became complete.
+    unfinished: Vec<PathBuf>,
+    /// Rows of all files.
+    pub(super) rows: u64,
+}
+
+/// A file that is complete, on the disk, and not visible.
+#[derive(Debug)]
+pub(super) struct StagedFile {
+    /// From the staging root.
+    pub(super) path: PathBuf,
+    pub(super) values: Values,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+    pub(super) footer: Option<Footer>,
+}
+
+impl Staging {
+    pub(super) fn new(root: PathBuf, target: &Target, landing: SchemaRef) -> Self {
+        let names = landing.fields().iter().map(|field| field.name());
+        let places = names.filter_map(|name| target.schema.index_of(name).ok()).collect();
+        let partition_places: Vec<_> = target
+            .partition_columns
+            .iter()
+            .filter_map(|column| landing.index_of(column.as_str()).ok())
+            .collect();
+        let file_places: Vec<_> =
+            (0..landing.fields().len()).filter(|place| !partition_places.contains(place)).collect();
+        let fields = file_places.iter().map(|place| Arc::clone(&landing.fields()[*place]));
+        let file_schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let run = &target.run;
+        let names = FileNames::new(
+            run.destination.as_str(),
+            run.started_at,
+            &run.run_id,
+            encode::ending(&target.format),
+        );
+        Self {
+            staged: Staged {
+                root,
+                names,
+                landing,
+                files: Vec::new(),
+                unfinished: Vec::new(),
+                rows: 0,
+            },
+            target: target.path.clone(),
+            format: target.format.clone(),
+            next_name: 0,
+            places,
+            partition_places,
+            file_places,
+            file_schema,
+            open: HashMap::new(),
+            turn: 0,
+        }
+    }
+
+    /// Takes rows of the target's schema.
+    pub(super) fn stage(&mut self, rows: &RecordBatch) -> Result<(), WriteError> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let columns = self.columns(rows)?;
+        let batch = RecordBatch::try_new(Arc::clone(&self.staged.landing), columns)
+            .map_err(StorageError::library(&self.staged.root, "stage rows"))?;
+        self.staged.rows += batch.num_rows() as u64;
+        for (values, rows) in self.split(&batch)? {
+            let rows = rows
+                .project(&self.file_places)
+                .map_err(StorageError::library(&self.staged.root, "stage rows"))?;
+            self.write(values, &rows)?;
+        }
+        Ok(())
+    }
+
+    /// The columns in the target's order and types; an error where a value does not fit.
+    fn columns(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>, WriteError> {
+        let fields = self.staged.landing.fields().iter().zip(&self.places);
+        let column = |(field, place): (&Arc<arrow::datatypes::Field>, &usize)| {
+            let bad = |what| WriteError::Value {
+                path: self.target.clone(),
+                column: field.name().clone(),
+                what,
+            };
+            let plain = plain::plain_type(rows.column(*place).data_type());
+            let cast = plain::cast_exact(rows.column(*place), &plain)
+                .and_then(|column| plain::cast_exact(&column, field.data_type()));
+            let column = cast.map_err(|misfit| bad(misfit.what))?;
+            if !field.is_nullable() && column.null_count() > 0 {
+                return Err(bad(format!(
+                    "{} rows have NULL, which the target's column does not take",
+                    column.null_count()
+                )));
+            }
+            if matches!(self.format, WriteFormat::Jsonl {})
+                && let Some(value) = jsonl::unspeakable(column.as_ref())
+            {
+                return Err(bad(format!("{value} has no spelling in JSON")));
+            }
+            Ok(column)
+        };
+        fields.map(column).collect()
+    }
+
+    /// The rows of each partition, in the order of their first rows.
+    fn split(&self, batch: &RecordBatch) -> Result<Vec<(Values, RecordBatch)>, WriteError> {
+        if self.partition_places.is_empty() {
+            return Ok(vec![(Vec::new(), batch.clone())]);
+        }
+        let spelt =
+            self.partition_places.iter().map(|place| partition::spell(batch.column(*place)));
+        let spelt: Vec<StringArray> = spelt
+            .collect::<Result<_, _>>()
+            .map_err(StorageError::library(&self.staged.root, "spell partition values"))?;
+        for (column, place) in spelt.iter().zip(&self.partition_places) {
+            if let Some(what) = column.iter().find_map(partition::refused) {
+                let column = self.staged.landing.field(*place).name().clone();
+                return Err(WriteError::Value {
+                    path: self.target.clone(),
+                    column,
+                    what: what.to_owned(),
+                });
+            }
+        }
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        let mut known: HashMap<Vec<Option<&str>>, usize> = HashMap::new();
+        for row in 0..batch.num_rows() {
+            let values = spelt
+                .iter()
+                .map(|column| column.is_valid(row).then(|| column.value(row)))
+                .collect();
+            let group = *known.entry(values).or_insert_with(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            // A batch has far fewer rows than four billion.
+            groups[group].push(u32::try_from(row).unwrap_or(u32::MAX));
+        }
+        let mut keys: Vec<_> = known.into_iter().map(|(values, group)| (group, values)).collect();
+        keys.sort_unstable_by_key(|(group, _)| *group);
+        let parts = keys.into_iter().zip(groups).map(|((_, values), rows)| {
+            let values = values.into_iter().map(|value| value.map(str::to_owned)).collect();
+            if rows.len() == batch.num_rows() {
+                return Ok((values, batch.clone()));
+            }
+            let part = take_record_batch(batch, &UInt32Array::from(rows));
+            Ok((values, part.map_err(StorageError::library(&self.staged.root, "split rows"))?))
+        });
+        parts.collect()
+    }
+
+    fn write(&mut self, values: Values, rows: &RecordBatch) -> Result<(), WriteError> {
+        self.turn += 1;
+        if !self.open.contains_key(&values) {
+            if self.open.len() >= OPEN_FILES_MAX {
+                let oldest = self
+                    .open
+                    .iter()
+                    .min_by_key(|(_, file)| file.turn)
+                    .map(|(values, _)| values.clone());
+                oldest.map_or(Ok(()), |oldest| self.seal(&oldest))?;
+            }
+            let encoder = self.begin(&values)?;
+            self.open.insert(values.clone(), OpenFile { encoder, turn: self.turn });
+        }
+        let Some(file) = self.open.get_mut(&values) else { return Ok(()) };
+        file.turn = self.turn;
+        if file.encoder.write(rows)? {
+            self.seal(&values)?;
+        }
+        let held: usize = self.open.values().map(|file| file.encoder.memory_bytes()).sum();
+        if held > HELD_BYTES_MAX
+            && let Some(largest) =
+                self.open.values_mut().max_by_key(|file| file.encoder.memory_bytes())
+        {
+            largest.encoder.flush()?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, values: &Values) -> Result<Encoder, WriteError> {
+        let columns = self
+            .partition_places
+            .iter()
+            .map(|place| self.staged.landing.field(*place).name().as_str());
+        let folder = partition::folder(columns, values).map_err(|column| WriteError::Value {
+            path: self.target.clone(),
+            column,
+            what: "a partition value is longer than a folder's name can be".to_owned(),
+        })?;
+        let folder = self.staged.root.join(folder);
+        fs::create_dir_all(&folder).map_err(StorageError::io(&folder, "create it"))?;
+        loop {
+            let path = folder.join(self.staged.names.name(self.next_name));
+            self.next_name += 1;
+            match Encoder::create(path, &self.file_schema, &self.format) {
+                // An earlier try of the same run left it, or even committed it: never touched.
+                Err(StorageError::Io { source, .. })
+                    if source.kind() == std::io::ErrorKind::AlreadyExists => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    fn seal(&mut self, values: &Values) -> Result<(), WriteError> {
+        let Some(file) = self.open.remove(values) else { return Ok(()) };
+        self.staged.unfinished.push(file.encoder.path().to_owned());
+        let Sealed { path, rows, bytes, footer } = file.encoder.seal()?;
+        sync::sync_up_to(path.parent().unwrap_or(&self.staged.root), &self.staged.root)?;
+        self.staged.unfinished.pop();
+        let path = path.strip_prefix(&self.staged.root).unwrap_or(&path).to_owned();
+        self.staged.files.push(StagedFile { path, values: values.clone(), rows, bytes, footer });
+        Ok(())
+    }
+
+    /// Ends all files. What was staged is handed back in any case, for there may be something to remove.
+    pub(super) fn finish(mut self) -> (Staged, Result<(), WriteError>) {
+        let mut waiting: Vec<_> =
+            self.open.iter().map(|(values, file)| (file.turn, values.clone())).collect();
+        waiting.sort();
+        let sealed = waiting.into_iter().try_for_each(|(_, values)| self.seal(&values));
+        (self.stop(), sealed)
+    }
+
+    /// Leaves all files as they are.
+    pub(super) fn stop(mut self) -> Staged {
+        self.staged
+            .unfinished
+            .extend(self.open.into_values().map(|file| file.encoder.path().to_owned()));
+        self.staged
+    }
+}
+
+impl Staged {
+    /// Removes the files, each by its name, and the folders that are empty then.
+    pub(super) fn remove_files(&self) -> Result<(), StorageError> {
+        let complete = self.files.iter().map(|file| self.root.join(&file.path));
+        let paths: Vec<_> = complete.chain(self.unfinished.iter().cloned()).collect();
+        paths.iter().try_for_each(|path| sync::remove_file(path))?;
+        for path in &paths {
+            let folders = path.ancestors().skip(1).take_while(|folder| *folder != self.root);
+            // A folder that others use is not empty and stays.
+            folders.take_while(|folder| fs::remove_dir(folder).is_ok()).for_each(drop);
+        }
+        Ok(())
+    }
+}
