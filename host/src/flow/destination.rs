@@ -27,7 +27,7 @@ use crate::name::DestinationName;
 use crate::problem::Code;
 
 /// Bytes after which a new file is begun, unless the flow says otherwise.
-const TARGET_FILE_SIZE: u64 = 128 << 20;
+pub(super) const TARGET_FILE_SIZE: u64 = 128 << 20;
 
 /// A destination, and where the flow says its name and its path.
 #[derive(Debug)]

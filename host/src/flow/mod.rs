@@ -221,6 +221,15 @@ pub struct ParquetWrite {
     pub target_file_size: u64,
 }
 
+impl Default for ParquetWrite {
+    fn default() -> Self {
+        Self {
+            compression: Compression::default(),
+            target_file_size: destination::TARGET_FILE_SIZE,
+        }
+    }
+}
+
 /// How Parquet pages are compressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
