@@ -16,7 +16,7 @@ use super::options::WRITE_OPTIONS;
 use super::report::Located;
 use super::report::Report;
 use super::report::Spot;
-use super::values;
+use super::scalars;
 use super::words::PATH_BASED;
 use crate::problem::Code;
 use crate::problem::known_names;
@@ -169,12 +169,12 @@ pub(super) fn format(
     };
     // The connection's own table knows formats that this side of the flow cannot use.
     let Kind::Word(words) = fields.block.find("format")?.kind else { return None };
-    values::word(report, &fields.key_of("connection"), "format", format.value.name, words)
+    scalars::word(report, &fields.key_of("connection"), "format", format.value.name, words)
         .map(|word| Located { value: word.name, spot: format.spot })
 }
 
 fn format_is_broken(fields: &Fields<'_>) -> bool {
-    let broken = |name| fields.get(name).is_some() && fields.word(name).is_none();
+    let broken = |name| fields.is_attempted(name) && fields.word(name).is_none();
     ["format", "file_format", "connection_type"].into_iter().any(broken)
 }
 
@@ -190,9 +190,10 @@ pub(super) fn location(
         Some(Ok(base)) => base.as_ref(),
         None => None,
     };
+    let (path, schema, table) = (fields.text("path"), fields.text("schema"), fields.text("table"));
     match (fields.get("path"), fields.get("schema"), fields.get("table")) {
         (Some(_), None, None) => {
-            let path = fields.text("path")?;
+            let path = path?;
             match base {
                 Some(base) => Folder::at(base.value.clone()).resolve(report, path),
                 None => folder.resolve(report, path),
@@ -203,7 +204,12 @@ pub(super) fn location(
             report.add_hint(Code::Contradiction, &fields.key_of("path"), what, "keep one of them");
             None
         }
-        (None, Some(_), Some(_)) => below_base(report, fields, base),
+        (None, Some(_), Some(_)) => below_base(report, fields, base, schema?, table?),
+        (None, None, None)
+            if ["path", "schema", "table"].into_iter().any(|name| fields.is_attempted(name)) =>
+        {
+            None
+        }
         (None, None, None) => {
             report.add_hint(
                 Code::MissingKey,
@@ -213,8 +219,8 @@ pub(super) fn location(
             );
             None
         }
-        (None, schema, _) => {
-            fields.missing(if schema.is_some() {
+        (None, set, _) => {
+            fields.missing(if set.is_some() {
                 "table` beside `schema"
             } else {
                 "schema` beside `table"
