@@ -83,6 +83,23 @@ pub(super) fn destinations_apart(report: &Report, all: &[&Written]) {
     }
 }
 
+/// Records of runs are no rows: they may not lie where a destination keeps its own.
+pub(super) fn state_apart(report: &Report, state: &Path, spot: &Spot, all: &[&Written]) {
+    let state = physical(state);
+    for written in all {
+        let Ok(inside) = state.strip_prefix(physical(&written.destination.path)) else { continue };
+        // Hidden names are never data.
+        if !inside
+            .components()
+            .any(|part| part.as_os_str().to_string_lossy().starts_with(['.', '_']))
+        {
+            let what =
+                format!("`state` lies inside the destination `{}`", written.destination.name);
+            report.add_hint(Code::Contradiction, spot, what, "keep it in another folder");
+        }
+    }
+}
+
 /// No destination may write what the source reads, nor replace a folder that holds it.
 pub(super) fn source_apart(report: &Report, source: &Source, all: &[&Written]) {
     let has_pattern =

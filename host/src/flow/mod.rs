@@ -9,6 +9,7 @@ mod connection;
 mod destination;
 mod destinations;
 mod fields;
+mod format;
 mod json;
 pub mod limits;
 mod location;

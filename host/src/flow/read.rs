@@ -174,6 +174,9 @@ fn build(report: &Report, path: &Path, tree: &Node) -> Option<Flow> {
     check::rule_names(report, &rules);
     let all: Vec<_> = destinations.iter().chain(&quarantine).collect();
     check::destinations_apart(report, &all);
+    if let Some(state) = &state {
+        check::state_apart(report, state, &fields.key_of("state"), &all);
+    }
     if let Some(source) = &source {
         check::source_apart(report, source, &all);
     }

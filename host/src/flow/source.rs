@@ -11,8 +11,8 @@ use super::Source;
 use super::blocks::SOURCE;
 use super::connection::Connection;
 use super::connection::Connections;
-use super::connection::format;
 use super::connection::location;
+use super::format::format;
 use super::location::Folder;
 use super::node::Node;
 use super::node::Shape;
@@ -103,7 +103,7 @@ fn read<'a>(
     // A connection that cannot be read leaves format and place unknown; it was told why.
     let (format, path) = match &connection {
         Ok(connection) => (
-            format(report, &fields, connection.as_ref()),
+            format(report, &fields, connection.as_ref().map(|connection| &connection.format)),
             location(report, &fields, connection.as_ref(), folder),
         ),
         Err(()) => (None, None),
