@@ -1,5 +1,7 @@
 //! Typed values of a block's fields. A value of another type is told here and counts as not set.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::fields::Kind;
@@ -147,9 +149,10 @@ impl<'a> Fields<'a> {
                 }
             };
             let mut columns: Vec<ColumnName> = Vec::new();
+            let mut seen = BTreeSet::new();
             for (text, spot) in names {
                 match ColumnName::new(text) {
-                    Ok(column) if columns.contains(&column) => {
+                    Ok(column) if !seen.insert(column.clone()) => {
                         self.report.add(
                             Code::WrongValue,
                             &spot,
