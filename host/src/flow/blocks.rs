@@ -137,7 +137,7 @@ pub(super) static SOURCE: Block = Block {
             "Which file names of a folder are read, such as `*.csv`.",
         ),
         later("query", "needs a query engine, which this version does not have").aliases(&["sql"]),
-        later("filter", "is a built-in step; this version runs component steps only")
+        later("filter", "(rows left out while reading) is not in this version")
             .aliases(&["filter_expression"]),
         later(
             "version_as_of",

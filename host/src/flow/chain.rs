@@ -20,7 +20,7 @@ use super::node::Shape;
 use super::open::Fields;
 use super::report::Report;
 use super::report::Spot;
-use super::values;
+use super::scalars;
 use crate::name::ComponentName;
 use crate::problem::Code;
 use crate::problem::known_names;
@@ -216,6 +216,9 @@ fn typed<'a>(
 ) -> Option<(Fields<'a>, Spot)> {
     let Some(Kind::Word(types)) = block.find("type").map(|field| field.kind) else { return None };
     let noun = if std::ptr::eq(block, &STEP) { "a step" } else { "a rule" };
+    if let Shape::Refused = node.shape {
+        return None;
+    }
     let Shape::Map(entries) = &node.shape else {
         report.add(Code::WrongType, spot, format!("{noun} is a map; this is {}", node.kind()));
         return None;
@@ -223,8 +226,8 @@ fn typed<'a>(
     if let Some(entry) = entries.iter().find(|entry| entry.key == "type" && !entry.value.is_null())
     {
         let at = spot.key("type", entry.value.at);
-        let text = values::text(report, &entry.value, &at)?;
-        values::word(report, &at, "type", text, types)?;
+        let text = scalars::text(report, &entry.value, &at)?;
+        scalars::word(report, &at, "type", text, types)?;
         return Fields::open(report, block, node, spot).map(|fields| (fields, spot.clone()));
     }
     let [entry] = entries.as_slice() else {
@@ -236,13 +239,12 @@ fn typed<'a>(
         return None;
     };
     let at = spot.key(&entry.key, entry.at);
-    let known = |word: &&Word| word.is(&entry.key);
-    let Some(word) = types.iter().find(known) else {
+    if !types.iter().any(|word| word.is(&entry.key)) {
         let hint = known_names(&entry.key, types.iter().map(|word| word.name));
         report.add_hint(Code::UnknownKey, &at, format!("{noun} has no type `{}`", entry.key), hint);
         return None;
-    };
-    values::word(report, &at, "type", word.name, types)?;
+    }
+    scalars::word(report, &at, "type", &entry.key, types)?;
     if let Shape::Text(_) = entry.value.shape {
         report.add_hint(
             Code::MissingKey,

@@ -1,5 +1,6 @@
 //! What holds between the parts of a flow: names that are unique, places that do not overlap.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -8,13 +9,19 @@ use globset::GlobBuilder;
 use super::Rule;
 use super::Source;
 use super::destination::Written;
+use super::limits::LIMITS;
+use super::limits::Limit;
 use super::location::fixed_part;
 use super::location::is_pattern;
 use super::location::physical;
+use super::node::Shape;
+use super::open::Found;
 use super::report::Report;
 use super::report::Spot;
+use super::scalars::number;
 use crate::problem::Code;
 use crate::problem::Problem;
+use crate::problem::known_names;
 
 /// Destination names, the quarantine's apart.
 pub(super) fn destination_names(report: &Report, destinations: &[Written]) {
@@ -76,6 +83,23 @@ pub(super) fn destinations_apart(report: &Report, all: &[&Written]) {
     }
 }
 
+/// Records of runs are no rows: they may not lie where a destination keeps its own.
+pub(super) fn state_apart(report: &Report, state: &Path, spot: &Spot, all: &[&Written]) {
+    let state = physical(state);
+    for written in all {
+        let Ok(inside) = state.strip_prefix(physical(&written.destination.path)) else { continue };
+        // Hidden names are never data.
+        if !inside
+            .components()
+            .any(|part| part.as_os_str().to_string_lossy().starts_with(['.', '_']))
+        {
+            let what =
+                format!("`state` lies inside the destination `{}`", written.destination.name);
+            report.add_hint(Code::Contradiction, spot, what, "keep it in another folder");
+        }
+    }
+}
+
 /// No destination may write what the source reads, nor replace a folder that holds it.
 pub(super) fn source_apart(report: &Report, source: &Source, all: &[&Written]) {
     let has_pattern =
@@ -117,12 +141,8 @@ fn is_read(source: &Source, fixed: &Path, pattern: Option<&Path>, place: &Path) 
 }
 
 /// The names of limits and what is asked of them.
-pub(super) fn limits(
-    report: &Report,
-    found: Option<&super::open::Found<'_>>,
-) -> std::collections::BTreeMap<String, u64> {
-    use super::node::Shape;
-    let mut asked = std::collections::BTreeMap::new();
+pub(super) fn limits(report: &Report, found: Option<&Found<'_>>) -> BTreeMap<String, u64> {
+    let mut asked = BTreeMap::new();
     let Some(found) = found else { return asked };
     let Shape::Map(entries) = &found.node.shape else {
         let what = format!("`limits` is a map from limit to number; this is {}", found.node.kind());
@@ -130,12 +150,9 @@ pub(super) fn limits(
         return asked;
     };
     for entry in entries {
-        let Some(limit) = super::limits::Limit::named(&entry.key) else {
+        let Some(limit) = Limit::named(&entry.key) else {
             let spot = found.spot.key(&entry.key, entry.at);
-            let hint = crate::problem::known_names(
-                &entry.key,
-                super::limits::LIMITS.iter().map(|limit| limit.name),
-            );
+            let hint = known_names(&entry.key, LIMITS.iter().map(|limit| limit.name));
             report.add_hint(
                 Code::UnknownKey,
                 &spot,
@@ -148,9 +165,7 @@ pub(super) fn limits(
             continue;
         }
         let spot: Spot = found.spot.key(&entry.key, entry.value.at);
-        let Some(number) =
-            super::values::number(report, &entry.value, &spot, limit.name, limit.is_size())
-        else {
+        let Some(number) = number(report, &entry.value, &spot, limit.name, limit.is_size()) else {
             continue;
         };
         if number > limit.ceiling {

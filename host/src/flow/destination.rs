@@ -8,10 +8,10 @@ use super::ParquetWrite;
 use super::WriteFormat;
 use super::connection::Connection;
 use super::connection::Connections;
-use super::connection::format;
 use super::connection::location;
 use super::destinations::DESTINATION;
 use super::fields::Offer;
+use super::format::format;
 use super::location::Folder;
 use super::location::is_pattern;
 use super::node::Node;
@@ -114,7 +114,7 @@ fn read<'a>(
     let allow_empty = fields.flag("allow_empty");
     let (format, path) = match &connection {
         Ok(connection) => (
-            format(report, &fields, connection.as_ref()),
+            format(report, &fields, connection.as_ref().map(|connection| &connection.format)),
             location(report, &fields, connection.as_ref(), folder),
         ),
         Err(()) => (None, None),

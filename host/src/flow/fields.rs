@@ -140,12 +140,14 @@ impl Block {
         self.fields.iter().find(|field| field.name == key || field.aliases.contains(&key))
     }
 
-    /// All names and aliases, those that this version has.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> + Clone {
-        self.fields
-            .iter()
-            .filter(|field| field.offer == Offer::Now)
-            .flat_map(|field| std::iter::once(field.name).chain(field.aliases.iter().copied()))
+    /// Whether the block holds a format's options.
+    pub(super) fn is_options(&self) -> bool {
+        self.fields.iter().any(|field| !field.formats.is_empty())
+    }
+
+    /// The names that this version has, without aliases.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.fields.iter().filter(|field| field.offer == Offer::Now).map(|field| field.name)
     }
 
     /// All names and aliases, whether this version has them or not.

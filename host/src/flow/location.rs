@@ -89,9 +89,9 @@ pub(super) fn below_base(
     report: &Report,
     fields: &Fields<'_>,
     base: Option<&Located<PathBuf>>,
+    schema: Located<String>,
+    table: Located<String>,
 ) -> Option<Located<PathBuf>> {
-    let (schema, table) = (fields.text("schema"), fields.text("table"));
-    let (schema, table) = (schema?, table?);
     let mut plain = true;
     for name in [&schema, &table] {
         let text = name.value.as_str();

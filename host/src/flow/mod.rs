@@ -9,6 +9,7 @@ mod connection;
 mod destination;
 mod destinations;
 mod fields;
+mod format;
 mod json;
 pub mod limits;
 mod location;
@@ -17,6 +18,7 @@ mod open;
 mod options;
 mod read;
 mod report;
+mod scalars;
 mod schema;
 mod source;
 mod template;
@@ -26,15 +28,17 @@ mod vars;
 mod words;
 mod yaml;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use arrow::datatypes::DataType;
-use chrono::DateTime;
-use chrono::Utc;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::read::ReadContext;
 pub use self::read::read;
 pub use self::schema::json_schema;
 use crate::name::ColumnName;
@@ -42,19 +46,7 @@ use crate::name::ComponentName;
 use crate::name::DestinationName;
 use crate::name::FlowName;
 use crate::problem::Place;
-use crate::table::RunId;
 use crate::table::Severity;
-
-/// What a flow's texts may depend on beside the flow itself.
-#[derive(Debug, Clone)]
-pub struct ReadContext {
-    /// Variables given on the command line; they win over the flow's `vars`.
-    pub vars: BTreeMap<String, String>,
-    /// `{{ run_id }}`.
-    pub run_id: RunId,
-    /// `{{ logical_date }}`: its UTC day, such as `2026-08-01`.
-    pub logical_date: DateTime<Utc>,
-}
 
 /// One batch job: a source, transforms, rules, destinations.
 #[derive(Debug, Clone)]

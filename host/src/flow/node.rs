@@ -41,6 +41,8 @@ pub(super) enum Shape {
     Text(String),
     List(Vec<Node>),
     Map(Vec<Entry>),
+    /// A text whose template was refused. That was told; nothing more is said about it.
+    Refused,
 }
 
 /// A key of a map and its value.
@@ -65,13 +67,14 @@ impl Node {
             Shape::Text(_) => "text",
             Shape::List(_) => "a list",
             Shape::Map(_) => "a map",
+            Shape::Refused => "text",
         }
     }
 
     /// The value as JSON, as a component gets its configuration.
     pub(super) fn to_json(&self) -> Value {
         match &self.shape {
-            Shape::Null => Value::Null,
+            Shape::Null | Shape::Refused => Value::Null,
             Shape::Bool(value) => Value::Bool(*value),
             Shape::Number(value) => Value::Number(value.clone()),
             Shape::Text(value) => Value::String(value.clone()),
@@ -82,14 +85,18 @@ impl Node {
         }
     }
 
-    /// Gives every text of the tree, with the path of its field, to `change`.
+    /// Replaces every text of the tree by what `change` makes of it; it also gets the path of the field.
     pub(super) fn each_text(
         &mut self,
         path: &str,
-        change: &mut impl FnMut(&mut String, Mark, &str),
+        change: &mut impl FnMut(&str, Mark, &str) -> Option<Shape>,
     ) {
         match &mut self.shape {
-            Shape::Text(text) => change(text, self.at, path),
+            Shape::Text(text) => {
+                if let Some(shape) = change(text, self.at, path) {
+                    self.shape = shape;
+                }
+            }
             Shape::List(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
                     item.each_text(&format!("{path}[{index}]"), change);
@@ -100,7 +107,7 @@ impl Node {
                     entry.value.each_text(&join(path, &entry.key), change);
                 }
             }
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) => {}
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Refused => {}
         }
     }
 
@@ -129,7 +136,7 @@ impl Node {
                     entry.value.drop_repeated(file, &join(path, &entry.key), problems);
                 }
             }
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => {}
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) | Shape::Refused => {}
         }
     }
 }
@@ -159,7 +166,11 @@ pub(super) fn join(path: &str, key: &str) -> String {
 ///
 /// # Errors
 /// The one problem that keeps the text from being a tree. Repeated keys go to `problems` instead.
-pub(super) fn parse(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Result<Node, Problem> {
+pub(super) fn parse(
+    path: &Path,
+    text: &str,
+    problems: &mut Vec<Problem>,
+) -> Result<Node, Box<Problem>> {
     let file = path.display().to_string();
     let extension =
         path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
@@ -169,12 +180,14 @@ pub(super) fn parse(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Res
         _ => {
             let at = Place { file, ..Place::default() };
             let what = "a flow file ends in `.yaml`, `.yml` or `.json`; this name says neither";
-            return Err(Problem::new(Code::WrongValue, at, what)
-                .hint("rename the file after what it holds"));
+            return Err(Box::new(
+                Problem::new(Code::WrongValue, at, what)
+                    .hint("rename the file after what it holds"),
+            ));
         }
     };
-    let mut tree =
-        parsed.map_err(|(at, what)| Problem::new(Code::Syntax, place(&file, at, ""), what))?;
+    let mut tree = parsed
+        .map_err(|(at, what)| Box::new(Problem::new(Code::Syntax, place(&file, at, ""), what)))?;
     tree.drop_repeated(&file, "", problems);
     Ok(tree)
 }

@@ -1,6 +1,7 @@
 //! A block of the file with its keys resolved: aliases lowered, unknown and repeated keys told.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::fields::Block;
 use super::fields::Field;
@@ -13,6 +14,7 @@ use super::report::Report;
 use super::report::Spot;
 use crate::problem::Code;
 use crate::problem::known_names;
+use crate::problem::nearest;
 
 /// A block's fields that are set, offered and spelt once.
 #[derive(Debug, Clone)]
@@ -21,6 +23,8 @@ pub(super) struct Fields<'a> {
     pub(super) block: &'static Block,
     pub(super) spot: Spot,
     found: BTreeMap<&'static str, Found<'a>>,
+    /// Fields that unknown keys were most likely meant to be.
+    suspected: BTreeSet<&'static str>,
 }
 
 /// A field that is set.
@@ -61,8 +65,12 @@ impl<'a> Fields<'a> {
         spot: &Spot,
         given: &str,
     ) -> Option<Self> {
+        if let Shape::Refused = node.shape {
+            return None;
+        }
         let Shape::Map(entries) = &node.shape else {
-            let what = format!("{} is a map; this is {}", block.name, node.kind());
+            let name = if block.is_options() { "a block of options" } else { block.name };
+            let what = format!("{name} is a map; this is {}", node.kind());
             report.add(Code::WrongType, spot, what);
             return None;
         };
@@ -78,7 +86,13 @@ impl<'a> Fields<'a> {
 
     /// A block in which nothing is set.
     pub(super) fn none(report: &'a Report, block: &'static Block, spot: &Spot) -> Self {
-        Self { report, block, spot: spot.clone(), found: BTreeMap::new() }
+        Self {
+            report,
+            block,
+            spot: spot.clone(),
+            found: BTreeMap::new(),
+            suspected: BTreeSet::new(),
+        }
     }
 
     fn resolve(&mut self, entries: &'a [Entry], spot: &Spot) {
@@ -98,13 +112,16 @@ impl<'a> Fields<'a> {
             }
             let Some(field) = self.block.find(&entry.key) else {
                 let what = format!("{} has no field `{}`", self.block.name, entry.key);
-                let what = if self.is_options() {
+                let what = if self.block.is_options() {
                     format!("{} has no option `{}`", self.block.name, entry.key)
                 } else {
                     what
                 };
                 let hint = nearest_key(self.block, &entry.key);
                 self.report.add_hint(Code::UnknownKey, &key, what, hint);
+                let near = nearest(&entry.key, self.block.all_keys())
+                    .and_then(|near| self.block.find(near));
+                self.suspected.extend(near.map(|field| field.name));
                 continue;
             };
             if entry.value.is_null() {
@@ -138,12 +155,11 @@ impl<'a> Fields<'a> {
         self.found.insert(field.name, Found { field, node: &entry.value, spot, key });
     }
 
-    /// Whether the block holds a format's options.
-    fn is_options(&self) -> bool {
-        self.block.fields.iter().any(|field| !field.formats.is_empty())
-    }
-
+    /// Tells that a field is not set, unless its misspelling was told.
     pub(super) fn missing(&self, name: &str) {
+        if self.suspected.contains(name) {
+            return;
+        }
         self.report.add(
             Code::MissingKey,
             &self.spot,
@@ -158,6 +174,11 @@ impl<'a> Fields<'a> {
             self.block.name
         );
         self.found.get(name)
+    }
+
+    /// Whether a field is set, or was most likely meant to be.
+    pub(super) fn is_attempted(&self, name: &'static str) -> bool {
+        self.found.contains_key(name) || self.suspected.contains(name)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Found<'a>> {
@@ -226,8 +247,8 @@ fn nearest_key(block: &Block, key: &str) -> String {
     if let Some(options) = options.filter(|field| field.name.ends_with("options")) {
         return format!("write it under `{}`", options.name);
     }
-    match crate::problem::nearest(key, block.all_keys()) {
+    match nearest(key, block.all_keys()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => known_names(key, block.keys()),
+        None => known_names(key, block.names()),
     }
 }

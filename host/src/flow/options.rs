@@ -32,12 +32,14 @@ pub(super) static READ_OPTIONS: Block = Block {
         .formats(&["csv", "jsonl"]),
         field("schema", Kind::Types, "The columns' types, as `schema_hints`.").formats(&["csv"]),
         field("merge_schema", Kind::Bool, "Whether files may lack columns of other files.")
+            .formats(&["csv", "parquet", "jsonl"])
             .aliases(&["mergeSchema"]),
         field(
             "allow_missing",
             Kind::Bool,
             "Whether no file at all is an empty input instead of an error.",
-        ),
+        )
+        .formats(&["csv", "parquet", "jsonl"]),
     ],
 };
 

@@ -1,15 +1,17 @@
 //! From a file to a flow, or to all of its problems.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::io::Read;
 use std::path::Path;
 
+use chrono::DateTime;
+use chrono::Utc;
 use sha2::Digest;
 use sha2::Sha256;
 
 use super::Flow;
-use super::ReadContext;
 use super::blocks::FLOW;
 use super::chain;
 use super::check;
@@ -31,19 +33,39 @@ use crate::name::FlowName;
 use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
+use crate::table::RunId;
+
+/// What a flow's texts may depend on beside the flow itself.
+#[derive(Debug, Clone)]
+pub struct ReadContext {
+    /// Variables given on the command line; they win over the flow's `vars`.
+    pub vars: BTreeMap<String, String>,
+    /// `{{ run_id }}`.
+    pub run_id: RunId,
+    /// `{{ logical_date }}`: its UTC day, such as `2026-08-01`.
+    pub logical_date: DateTime<Utc>,
+}
 
 /// Reads a flow file. Nothing else is opened; component files are only looked for.
 ///
 /// # Errors
 /// Every problem of the flow, in file order; those of the command line come last.
 pub fn read(path: &Path, context: &ReadContext) -> Result<Flow, Vec<Problem>> {
-    let bytes = bytes(path).map_err(|problem| vec![problem])?;
+    let bytes = bytes(path).map_err(|problem| vec![*problem])?;
+    read_bytes(path, &bytes, context)
+}
+
+/// Reads what a flow file holds.
+pub(super) fn read_bytes(
+    path: &Path,
+    bytes: &[u8],
+    context: &ReadContext,
+) -> Result<Flow, Vec<Problem>> {
     let report = Report::new(path.display().to_string());
     let mut repeated = Vec::new();
-    let mut tree = match text(path, &bytes).and_then(|text| node::parse(path, text, &mut repeated))
-    {
+    let mut tree = match text(path, bytes).and_then(|text| node::parse(path, text, &mut repeated)) {
         Ok(tree) => tree,
-        Err(problem) => return Err(vec![problem]),
+        Err(problem) => return Err(vec![*problem]),
     };
     repeated.into_iter().for_each(|problem| report.take(problem));
     let mut templates = Templates::new(
@@ -55,7 +77,7 @@ pub fn read(path: &Path, context: &ReadContext) -> Result<Flow, Vec<Problem>> {
     vars::check_given(&report, &tree, context, &templates);
     let flow = build(&report, path, &tree).map(|flow| Flow {
         vars,
-        digest: format!("{:x}", Sha256::digest(&bytes)),
+        digest: format!("{:x}", Sha256::digest(bytes)),
         ..flow
     });
     match (flow, report.finish()) {
@@ -67,17 +89,21 @@ pub fn read(path: &Path, context: &ReadContext) -> Result<Flow, Vec<Problem>> {
     }
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, Problem> {
+fn bytes(path: &Path) -> Result<Vec<u8>, Box<Problem>> {
     let at = || Place::field(path.display().to_string(), "");
     let failed = |error: io::Error| {
         let what = match error.kind() {
             io::ErrorKind::NotFound => "there is no such file".to_owned(),
             _ => format!("the file cannot be read: {error}"),
         };
-        Problem::new(Code::NotFound, at(), what)
+        Box::new(Problem::new(Code::NotFound, at(), what))
     };
     if path.is_dir() {
-        return Err(Problem::new(Code::NotFound, at(), "this is a folder, not a flow file"));
+        return Err(Box::new(Problem::new(
+            Code::NotFound,
+            at(),
+            "this is a folder, not a flow file",
+        )));
     }
     let mut bytes = Vec::new();
     File::open(path)
@@ -85,17 +111,17 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Problem> {
         .map_err(failed)?;
     if bytes.len() > FILE_BYTES_MAX {
         let what = format!("the file has more than {FILE_BYTES_MAX} bytes; that is no flow");
-        return Err(Problem::new(Code::WrongValue, at(), what));
+        return Err(Box::new(Problem::new(Code::WrongValue, at(), what)));
     }
     Ok(bytes)
 }
 
-fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Problem> {
+fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Box<Problem>> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line =
             bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
         let at = Place { line: Some(line), ..Place::field(path.display().to_string(), "") };
-        Problem::new(Code::Syntax, at, "the file is not UTF-8 text")
+        Box::new(Problem::new(Code::Syntax, at, "the file is not UTF-8 text"))
     })?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
@@ -106,16 +132,10 @@ fn render(report: &Report, tree: &mut Node, templates: &mut Templates) {
     for entry in entries.iter_mut().filter(|entry| entry.key != "vars") {
         let path = Spot::default().key(&entry.key, entry.at).path;
         entry.value.each_text(&path, &mut |text, at, path| match templates.render(text) {
-            Ok(Some(rendered)) => *text = rendered,
-            Ok(None) => {}
+            Ok(rendered) => rendered.map(Shape::Text),
             Err(refusal) => {
-                let place = report.place(&Spot { at, path: path.to_owned() });
-                report.take(Problem {
-                    code: refusal.code,
-                    at: place,
-                    what: refusal.what,
-                    hint: refusal.hint,
-                });
+                refusal.tell(report, &Spot { at, path: path.to_owned() });
+                Some(Shape::Refused)
             }
         });
     }
@@ -154,6 +174,9 @@ fn build(report: &Report, path: &Path, tree: &Node) -> Option<Flow> {
     check::rule_names(report, &rules);
     let all: Vec<_> = destinations.iter().chain(&quarantine).collect();
     check::destinations_apart(report, &all);
+    if let Some(state) = &state {
+        check::state_apart(report, state, &fields.key_of("state"), &all);
+    }
     if let Some(source) = &source {
         check::source_apart(report, source, &all);
     }
@@ -161,7 +184,7 @@ fn build(report: &Report, path: &Path, tree: &Node) -> Option<Flow> {
         name: name?,
         file: path.to_path_buf(),
         digest: String::new(),
-        vars: Default::default(),
+        vars: BTreeMap::new(),
         components: components
             .into_iter()
             .map(|(name, source)| Some((ComponentName::new(name).ok()?, source?)))

@@ -79,10 +79,13 @@ impl Report {
         problems.sort_by_key(|problem| {
             (problem.at.line.unwrap_or(u64::MAX), problem.at.column.unwrap_or(u64::MAX))
         });
-        // A connection's option is judged at each block that uses the connection.
+        // A connection's option is judged at each block that uses the connection; equal problems have one position.
         let mut kept: Vec<Problem> = Vec::new();
         for problem in problems {
-            if !kept.contains(&problem) {
+            let here = |other: &&Problem| {
+                (other.at.line, other.at.column) == (problem.at.line, problem.at.column)
+            };
+            if !kept.iter().rev().take_while(here).any(|other| *other == problem) {
                 kept.push(problem);
             }
         }

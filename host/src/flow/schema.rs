@@ -190,12 +190,30 @@ fn one_of_words(words: &[Word]) -> Value {
             json!({"const": name, "description": doc})
         })
         .collect();
-    json!({ "oneOf": choices })
+    // The list is for editors; case and outer blanks do not count.
+    any_of(vec![json!({ "oneOf": choices }), json!({"type": "string", "pattern": any_case(words)})])
+}
+
+/// A pattern of the words offered, in capitals or not.
+fn any_case(words: &[Word]) -> String {
+    let offered = words.iter().filter(|word| word.offer == Offer::Now);
+    let names =
+        offered.flat_map(|word| std::iter::once(word.name).chain(word.aliases.iter().copied()));
+    let letter = |c: char| match c.is_ascii_lowercase() {
+        true => format!("[{}{c}]", c.to_ascii_uppercase()),
+        false => c.to_string(),
+    };
+    let names: Vec<String> = names.map(|name| name.chars().map(letter).collect()).collect();
+    format!("^\\s*({})\\s*$", names.join("|"))
 }
 
 fn asked(limit: &Limit) -> Value {
     let number = json!({"type": "integer", "minimum": 1, "maximum": limit.ceiling});
-    let text = if limit.is_size() { size() } else { json!({"$ref": TEMPLATE}) };
+    let text = if limit.is_size() {
+        size()
+    } else {
+        json!({"type": "string", "pattern": "^\\s*[0-9]+\\s*$"})
+    };
     json!({
         "description": format!("{} {} by default.", limit.doc, limit.default),
         "anyOf": [number, text, {"$ref": TEMPLATE}, {"type": "null"}],

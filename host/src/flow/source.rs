@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use arrow::datatypes::DataType;
+
 use super::CsvRead;
 use super::JsonlRead;
 use super::ReadFormat;
@@ -9,8 +11,8 @@ use super::Source;
 use super::blocks::SOURCE;
 use super::connection::Connection;
 use super::connection::Connections;
-use super::connection::format;
 use super::connection::location;
+use super::format::format;
 use super::location::Folder;
 use super::node::Node;
 use super::node::Shape;
@@ -19,6 +21,8 @@ use super::options::READ_OPTIONS;
 use super::report::Located;
 use super::report::Report;
 use super::report::Spot;
+use super::types::ColumnTypes;
+use crate::name::ColumnName;
 use crate::name::FlowName;
 use crate::problem::Code;
 
@@ -99,7 +103,7 @@ fn read<'a>(
     // A connection that cannot be read leaves format and place unknown; it was told why.
     let (format, path) = match &connection {
         Ok(connection) => (
-            format(report, &fields, connection.as_ref()),
+            format(report, &fields, connection.as_ref().map(|connection| &connection.format)),
             location(report, &fields, connection.as_ref(), folder),
         ),
         Err(()) => (None, None),
@@ -127,9 +131,9 @@ fn read<'a>(
 /// `schema_hints` and the option `schema` together; they may not disagree.
 fn schema_hints(
     report: &Report,
-    hints: Option<Located<Vec<(Located<crate::name::ColumnName>, arrow::datatypes::DataType)>>>,
+    hints: Option<Located<ColumnTypes>>,
     options: &Fields<'_>,
-) -> BTreeMap<crate::name::ColumnName, arrow::datatypes::DataType> {
+) -> BTreeMap<ColumnName, DataType> {
     let mut types = BTreeMap::new();
     let declared = options.types("schema");
     for (column, data_type) in hints.into_iter().chain(declared).flat_map(|types| types.value) {

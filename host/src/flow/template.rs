@@ -6,20 +6,42 @@ use std::collections::BTreeSet;
 use minijinja::Environment;
 use minijinja::UndefinedBehavior;
 use minijinja::Value;
+use minijinja::filters;
 use minijinja::syntax::SyntaxConfig;
 
+use super::report::Report;
+use super::report::Spot;
 use crate::problem::Code;
+use crate::problem::Problem;
 use crate::problem::known_names;
+
+/// How much text one `replace` may make, in bytes.
+const RENDERED_BYTES_MAX: usize = 64 << 10;
 
 /// Names that no variable may have.
 pub(super) const RESERVED: &[&str] = &["run_id", "logical_date", "env", "secret"];
 
 /// Why a text could not be rendered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) code: Code,
-    pub(super) what: String,
-    pub(super) hint: Option<String>,
+pub(super) enum Refusal {
+    Because {
+        code: Code,
+        what: String,
+        hint: Option<String>,
+    },
+    /// It names a variable whose own value was refused, which is told there.
+    Follows,
+}
+
+impl Refusal {
+    pub(super) fn tell(self, report: &Report, spot: &Spot) {
+        match self {
+            Self::Because { code, what, hint } => {
+                report.take(Problem { code, at: report.place(spot), what, hint })
+            }
+            Self::Follows => {}
+        }
+    }
 }
 
 /// Renders texts and remembers which variables they name.
@@ -27,29 +49,44 @@ pub(super) struct Refusal {
 pub(super) struct Templates {
     environment: Environment<'static>,
     values: BTreeMap<String, Value>,
+    refused: BTreeSet<String>,
     used: BTreeSet<String>,
 }
 
 impl Templates {
     /// Templates that know the built-in names and nothing else.
     pub(super) fn new(run_id: &str, logical_date: &str) -> Self {
-        let mut environment = Environment::new();
+        let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(
             SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default(),
         );
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        // One expression can still name `range` over and over; no flow needs it.
-        environment.remove_global("range");
+        // Only what can't make much of little: a hostile flow must not fill the memory.
+        environment.add_filter("default", filters::default);
+        environment.add_filter("lower", filters::lower);
+        environment.add_filter("upper", filters::upper);
+        environment.add_filter("trim", filters::trim);
+        environment.add_filter("replace", replace);
+        environment.add_filter("int", filters::int);
+        environment.add_filter("float", filters::float);
+        environment.add_test("defined", minijinja::tests::is_defined);
+        environment.add_test("undefined", minijinja::tests::is_undefined);
         let values = BTreeMap::from([
             ("run_id".to_owned(), Value::from(run_id)),
             ("logical_date".to_owned(), Value::from(logical_date)),
         ]);
-        Self { environment, values, used: BTreeSet::new() }
+        Self { environment, values, refused: BTreeSet::new(), used: BTreeSet::new() }
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value) {
         self.values.insert(name.to_owned(), value);
+        self.refused.remove(name);
+    }
+
+    /// Declares a variable that has no usable value; that was told or will be.
+    pub(super) fn refuse(&mut self, name: &str) {
+        self.refused.insert(name.to_owned());
     }
 
     /// Whether a text rendered so far names the variable.
@@ -68,18 +105,26 @@ impl Templates {
             return Ok(None);
         }
         refuse_foreign(text)?;
-        let wrong = |error: &minijinja::Error| Refusal {
+        let wrong = |error: &minijinja::Error| Refusal::Because {
             code: Code::WrongValue,
             what: format!("the template cannot be rendered: {}", words(error)),
-            hint: Some("text that shall keep its braces is written `{{ '{{' }}`".to_owned()),
+            hint: match error.kind() {
+                minijinja::ErrorKind::SyntaxError => {
+                    Some("text that shall keep its braces is written `{{ '{{' }}`".to_owned())
+                }
+                minijinja::ErrorKind::UnknownFilter => Some(
+                    "known: `default`, `lower`, `upper`, `trim`, `replace`, `int`, `float`"
+                        .to_owned(),
+                ),
+                _ => None,
+            },
         };
         let template = self.environment.template_from_str(text).map_err(|error| wrong(&error))?;
         let names = template.undeclared_variables(false);
         if let Some(name) = ["env", "secret"].into_iter().find(|name| names.contains(*name)) {
             return Err(not_offered(name));
         }
-        let globals: BTreeSet<_> =
-            self.environment.globals().map(|(name, _)| name.to_owned()).collect();
+
         let rendered = template
             .render(Value::from_pairs(
                 self.values.iter().map(|(name, value)| (name.as_str(), value.clone())),
@@ -88,13 +133,14 @@ impl Templates {
                 if error.kind() != minijinja::ErrorKind::UndefinedError {
                     return wrong(&error);
                 }
-                let mut missing: Vec<_> = names
-                    .iter()
-                    .filter(|name| !self.values.contains_key(*name) && !globals.contains(*name))
-                    .collect();
+                let mut missing: Vec<_> =
+                    names.iter().filter(|name| !self.values.contains_key(*name)).collect();
                 missing.sort();
                 match missing.as_slice() {
                     [] => wrong(&error),
+                    missing if missing.iter().any(|name| self.refused.contains(*name)) => {
+                        Refusal::Follows
+                    }
                     missing => undefined(missing, self.values.keys().map(String::as_str)),
                 }
             });
@@ -110,7 +156,7 @@ fn undefined<'a>(missing: &[&String], known: impl Iterator<Item = &'a str> + Clo
         "set it under `vars`, with `--var {0}=…`, or write `{{{{ {0} | default('…') }}}}`",
         missing[0]
     );
-    Refusal {
+    Refusal::Because {
         code: Code::UnknownName,
         what: format!(
             "the {noun} {} {} not defined",
@@ -127,7 +173,7 @@ fn not_offered(name: &str) -> Refusal {
         _ => "`secret` (the secret provider) is not in this version",
     };
     let hint = "pass the value with `--var`, unless it is secret".to_owned();
-    Refusal { code: Code::NotOffered, what: what.to_owned(), hint: Some(hint) }
+    Refusal::Because { code: Code::NotOffered, what: what.to_owned(), hint: Some(hint) }
 }
 
 /// Refuses what is no expression. Statements could loop and grow without bound, and a flow's value needs none.
@@ -136,7 +182,7 @@ fn refuse_foreign(text: &str) -> Result<(), Refusal> {
     while let Some(at) = rest.find('{') {
         rest = &rest[at..];
         if rest.starts_with("{%") {
-            return Err(Refusal {
+            return Err(Refusal::Because {
                 code: Code::WrongValue,
                 what: "`{% … %}` is no part of a flow's templates".to_owned(),
                 hint: Some("write an expression: `{{ a if b else c }}`".to_owned()),
@@ -160,24 +206,41 @@ fn refuse_foreign(text: &str) -> Result<(), Refusal> {
         {
             return Err(not_offered("secret"));
         }
-        rest = after(inner, end);
+        rest = after(inner, end)?;
     }
     Ok(())
 }
 
 /// What follows `end`, quoted texts skipped; nothing where `end` is missing.
-fn after<'a>(text: &'a str, end: &str) -> &'a str {
+fn after<'a>(text: &'a str, end: &str) -> Result<&'a str, Refusal> {
     let mut quote = None;
     for (index, c) in text.char_indices() {
         match quote {
             Some(open) if c == open => quote = None,
             Some(_) => {}
             None if end == "}}" && (c == '\'' || c == '"') => quote = Some(c),
-            None if text[index..].starts_with(end) => return &text[index + end.len()..],
+            None if text[index..].starts_with(end) => return Ok(&text[index + end.len()..]),
+            None if end == "}}" && c == '*' => {
+                return Err(Refusal::Because {
+                    code: Code::WrongValue,
+                    what: "`*` is no part of a flow's templates".to_owned(),
+                    hint: None,
+                });
+            }
             None => {}
         }
     }
-    ""
+    Ok("")
+}
+
+/// Replaces within bounds: repeated, it would grow a text without any.
+fn replace(text: &str, from: &str, to: &str) -> Result<String, minijinja::Error> {
+    let grown = text.len().saturating_add(text.matches(from).count().saturating_mul(to.len()));
+    if grown > RENDERED_BYTES_MAX {
+        let what = format!("`replace` makes more than {RENDERED_BYTES_MAX} bytes");
+        return Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, what));
+    }
+    Ok(text.replace(from, to))
 }
 
 /// The library's words without its own place, which is always `<string>`.
@@ -207,6 +270,7 @@ mod tests {
             ("{{ x | default('a') }}/{{ logical_date }}", Some("a/2026-08-01")),
             ("{{ 'many' if n > 2 else 'few' }}\n", Some("many\n")),
             ("<{{ '{{ & {%' }}>", Some("<{{ & {%>")),
+            ("{{ logical_date | replace('-', '/') }}*", Some("2026/08/01*")),
             ("{a} % }} {", None),
         ] {
             assert_eq!(render(text).unwrap().as_deref(), expected, "{text}");
@@ -215,15 +279,27 @@ mod tests {
 
     #[test]
     fn refusals_name_the_variable_or_the_feature() {
-        let refusal = |text: &str| render(text).unwrap_err();
-        assert!(refusal("{{ mnth }}").what.contains("`mnth`"));
-        assert!(refusal("{{ mnth }}").hint.unwrap().contains("did you mean `month`?"));
-        assert_eq!(refusal("{{ env.HOME }}").code, Code::NotOffered);
-        assert_eq!(refusal("{{ secret('a/b') }}").code, Code::NotOffered);
-        assert_eq!(refusal("{{ secret:a/b }}").code, Code::NotOffered);
-        assert_eq!(refusal("{{secret:a/b}}").code, Code::NotOffered);
-        assert_eq!(refusal("{% for x in y %}{% endfor %}").code, Code::WrongValue);
-        assert_eq!(refusal("{{ month").code, Code::WrongValue);
-        assert_eq!(refusal("{{ range(10) }}").code, Code::WrongValue);
+        let code = |text: &str| match render(text).unwrap_err() {
+            Refusal::Because { code, .. } => code,
+            Refusal::Follows => panic!("no reason"),
+        };
+        let Refusal::Because { what, hint, .. } = render("{{ mnth }}").unwrap_err() else {
+            panic!("no reason")
+        };
+        assert!(what.contains("`mnth`") && hint.unwrap().contains("did you mean `month`?"));
+        assert_eq!(code("{{ env.HOME }}"), Code::NotOffered);
+        assert_eq!(code("{{ secret('a/b') }}"), Code::NotOffered);
+        assert_eq!(code("{{ secret:a/b }}"), Code::NotOffered);
+        assert_eq!(code("{{secret:a/b}}"), Code::NotOffered);
+        assert_eq!(code("{% for x in y %}{% endfor %}"), Code::WrongValue);
+        for bad in
+            ["{{ 'x' * 3 }}", "{{ month | list }}", "{{ n | replace('3', 'x' ~ month) * 2 }}"]
+        {
+            assert_eq!(code(bad), Code::WrongValue, "{bad}");
+        }
+        let growth = "| replace('x', 'xxxxxxxxxxxxxxxx')".repeat(12);
+        assert_eq!(code(&format!("{{{{ 'x' {growth} }}}}")), Code::WrongValue);
+        assert_eq!(code("{{ month"), Code::WrongValue);
+        assert_eq!(code("{{ range(10) }}"), Code::WrongValue);
     }
 }

@@ -3,7 +3,12 @@
 use arrow::datatypes::DataType;
 use arrow::datatypes::TimeUnit;
 
+use super::report::Located;
+use crate::name::ColumnName;
 use crate::problem::known_names;
+
+/// Columns and their types, in the order of the file.
+pub(super) type ColumnTypes = Vec<(Located<ColumnName>, DataType)>;
 
 /// Each type without parameters: its name, other spellings, and what it is in memory.
 const TYPES: &[(&str, &[&str], DataType)] = &[

@@ -1,22 +1,25 @@
 //! Typed values of a block's fields. A value of another type is told here and counts as not set.
 
-use arrow::datatypes::DataType;
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::fields::Kind;
-use super::fields::Offer;
 use super::fields::Word;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
 use super::open::Found;
 use super::report::Located;
-use super::report::Report;
 use super::report::Spot;
+use super::scalars::number;
+use super::scalars::shown;
+use super::scalars::text;
+use super::scalars::word;
+use super::types::ColumnTypes;
 use super::types::column_type;
 use crate::name::ColumnName;
 use crate::problem::Code;
-use crate::problem::known_names;
 
 impl<'a> Fields<'a> {
     fn located<T>(
@@ -24,7 +27,7 @@ impl<'a> Fields<'a> {
         name: &'static str,
         read: impl FnOnce(&Found<'a>) -> Option<T>,
     ) -> Option<Located<T>> {
-        let found = self.get(name)?;
+        let found = self.get(name).filter(|found| !matches!(found.node.shape, Shape::Refused))?;
         read(found).map(|value| Located { value, spot: found.spot.clone() })
     }
 
@@ -146,9 +149,10 @@ impl<'a> Fields<'a> {
                 }
             };
             let mut columns: Vec<ColumnName> = Vec::new();
+            let mut seen = BTreeSet::new();
             for (text, spot) in names {
                 match ColumnName::new(text) {
-                    Ok(column) if columns.contains(&column) => {
+                    Ok(column) if !seen.insert(column.clone()) => {
                         self.report.add(
                             Code::WrongValue,
                             &spot,
@@ -192,10 +196,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Column types by name, in the file's order.
-    pub(super) fn types(
-        &self,
-        name: &'static str,
-    ) -> Option<Located<Vec<(Located<ColumnName>, DataType)>>> {
+    pub(super) fn types(&self, name: &'static str) -> Option<Located<ColumnTypes>> {
         self.located(name, |found| {
             let Shape::Map(entries) = &found.node.shape else {
                 let what =
@@ -256,133 +257,6 @@ impl<'a> Fields<'a> {
                 | Kind::Limits
                 | Kind::Any => {}
             }
-        }
-    }
-}
-
-/// Text, and nothing that merely looks like it: a number's spelling would be lost.
-pub(super) fn text<'a>(report: &Report, node: &'a Node, spot: &Spot) -> Option<&'a str> {
-    match &node.shape {
-        Shape::Text(text) => Some(text),
-        Shape::Bool(_) | Shape::Number(_) | Shape::Null => {
-            let what = format!("text is due here; this is {}", shown(node));
-            report.add_hint(Code::WrongType, spot, what, "put it in quotes");
-            None
-        }
-        Shape::List(_) | Shape::Map(_) => {
-            report.add(Code::WrongType, spot, format!("text is due here; this is {}", node.kind()));
-            None
-        }
-    }
-}
-
-/// The word of `words` that `text` means, if this version offers it.
-pub(super) fn word(
-    report: &Report,
-    spot: &Spot,
-    field: &str,
-    text: &str,
-    words: &'static [Word],
-) -> Option<&'static Word> {
-    let lower = text.trim().to_lowercase();
-    let Some(word) = words.iter().find(|word| word.is(&lower)) else {
-        let all = words
-            .iter()
-            .flat_map(|word| std::iter::once(word.name).chain(word.aliases.iter().copied()));
-        let offered = words.iter().filter(|word| word.offer == Offer::Now).map(|word| word.name);
-        let hint = match crate::problem::nearest(&lower, all) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => known_names(&lower, offered),
-        };
-        report.add_hint(Code::WrongValue, spot, format!("`{}` is no `{field}`", text.trim()), hint);
-        return None;
-    };
-    match word.offer {
-        Offer::Now => Some(word),
-        Offer::Later(why) => {
-            report.add(Code::NotOffered, spot, format!("`{lower}` {why}"));
-            None
-        }
-        Offer::Never(why) => {
-            report.add(Code::WrongValue, spot, format!("`{lower}` {why}"));
-            None
-        }
-    }
-}
-
-/// A whole number from 1, also as text; sizes may have a unit.
-pub(super) fn number(
-    report: &Report,
-    node: &Node,
-    spot: &Spot,
-    name: &str,
-    is_size: bool,
-) -> Option<u64> {
-    let parsed = match &node.shape {
-        Shape::Number(number) => number.as_u64(),
-        Shape::Text(text) if is_size => size(text),
-        Shape::Text(text) => text.trim().parse().ok(),
-        _ => None,
-    };
-    match parsed {
-        Some(0) | None => {
-            let due = if is_size {
-                "a number of bytes from 1, or text such as `64 MiB`"
-            } else {
-                "a whole number from 1"
-            };
-            let code = if matches!(node.shape, Shape::Number(_) | Shape::Text(_)) {
-                Code::WrongValue
-            } else {
-                Code::WrongType
-            };
-            report.add(code, spot, format!("`{name}` is {due}; this is {}", shown(node)));
-            None
-        }
-        some => some,
-    }
-}
-
-/// `64 MiB`, `10MB`, `512`.
-fn size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit.trim().to_lowercase().as_str() {
-        "" | "b" => 1,
-        "kb" => 1_000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor)
-}
-
-/// A value as messages show it: scalars themselves, the rest by kind.
-pub(super) fn shown(node: &Node) -> String {
-    match &node.shape {
-        Shape::Null => "null".to_owned(),
-        Shape::Bool(value) => format!("`{value}`"),
-        Shape::Number(value) => format!("`{value}`"),
-        Shape::Text(value) => format!("{:?}", value.chars().take(60).collect::<String>()),
-        Shape::List(_) | Shape::Map(_) => node.kind().to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_have_binary_and_decimal_units() {
-        assert_eq!(size("64 MiB"), Some(64 << 20));
-        assert_eq!(size("10MB"), Some(10_000_000));
-        assert_eq!(size("7"), Some(7));
-        for bad in ["", "MiB", "1.5 MiB", "-1", "64 M", "99999999999 GiB"] {
-            assert_eq!(size(bad), None, "{bad}");
         }
     }
 }

@@ -8,9 +8,10 @@ use super::node::Node;
 use super::node::Shape;
 use super::report::Report;
 use super::report::Spot;
+use super::scalars::shown;
 use super::template::RESERVED;
+use super::template::Refusal;
 use super::template::Templates;
-use super::values::shown;
 use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
@@ -24,12 +25,15 @@ pub(super) fn declare(
     templates: &mut Templates,
 ) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
+    let mut refused = Vec::new();
     for entry in declared(tree) {
         let spot = Spot::default().key("vars", entry.at).key(&entry.key, entry.at);
         if let Some(why) = refused_name(&entry.key) {
             report.add(Code::WrongValue, &spot, why);
             continue;
         }
+        // Until its value is known to be good; those who use it are not to blame.
+        refused.push(entry.key.as_str());
         let given = context.vars.get(&entry.key);
         let default = if given.is_some() { None } else { default(report, entry, &spot, templates) };
         let Some(text) = given.cloned().or(default) else { continue };
@@ -63,6 +67,7 @@ pub(super) fn declare(
             None => drop(values.insert(name.clone(), (text.clone(), text.as_str().into()))),
         }
     }
+    refused.iter().for_each(|name| templates.refuse(name));
     // Only now, so that no variable's default sees another: their order would matter.
     for (name, (_, value)) in &values {
         templates.set(name, value.clone());
@@ -112,21 +117,21 @@ fn default(
         Shape::Text(text) => match templates.render(text) {
             Ok(rendered) => Some(rendered.unwrap_or_else(|| text.clone())),
             Err(refusal) => {
-                let mut problem = Problem::new(refusal.code, report.place(&spot), refusal.what);
-                problem.hint = match refusal.code {
-                    Code::UnknownName => Some(
-                        "a variable may use `run_id` and `logical_date`, no other variable"
-                            .to_owned(),
-                    ),
-                    _ => refusal.hint,
-                };
-                report.take(problem);
+                let hint =
+                    "a variable may use `run_id` and `logical_date`, no other variable".to_owned();
+                match refusal {
+                    Refusal::Because { code: Code::UnknownName, what, .. } => {
+                        Refusal::Because { code: Code::UnknownName, what, hint: Some(hint) }
+                    }
+                    other => other,
+                }
+                .tell(report, &spot);
                 None
             }
         },
         Shape::Number(number) => Some(number.to_string()),
         Shape::Bool(value) => Some(value.to_string()),
-        Shape::Null => None,
+        Shape::Null | Shape::Refused => None,
         Shape::List(_) | Shape::Map(_) => {
             let what = format!(
                 "a variable is text, a number, true or false; this is {}",
@@ -148,7 +153,9 @@ fn typed(declared: &Shape, text: &str) -> Option<minijinja::Value> {
                 text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Into::into)
             })
         }
-        Shape::Null | Shape::Text(_) | Shape::List(_) | Shape::Map(_) => Some(text.into()),
+        Shape::Null | Shape::Text(_) | Shape::List(_) | Shape::Map(_) | Shape::Refused => {
+            Some(text.into())
+        }
     }
 }
 

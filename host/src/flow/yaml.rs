@@ -61,26 +61,26 @@ fn read(text: &str) -> Result<Node, (Mark, String)> {
         Ok(tree) => Ok(tree.into()),
         Err(error) => {
             let at = error.location().map(Mark::from).unwrap_or_default();
-            Err((
-                at,
-                format!(
-                    "this is not YAML that a flow can be: {}",
-                    first_line(&error.without_snippet().to_string())
-                ),
-            ))
+            Err((at, words(&error.without_snippet().to_string())))
         }
     }
 }
 
-/// The parser's words without the position that it appends, which the problem's place already gives.
-fn first_line(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    let line = line.rsplit_once(" at line ").map_or(line, |(words, _)| words);
+/// What the parser says, without its own way of giving positions; its limits in our words.
+fn words(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
     let line = line
         .split_once(": ")
-        .filter(|(lead, _)| lead.starts_with("error: line "))
+        .filter(|(lead, _)| lead.starts_with("line "))
         .map_or(line, |(_, words)| words);
-    line.trim_start_matches("error: ").to_owned()
+    let line = line.split_once(" at line ").map_or(line, |(words, _)| words);
+    if line.contains("Documents {") {
+        return "a flow file holds one document; here a second one begins".to_owned();
+    }
+    if line.starts_with("alias replay limit") || line.starts_with("budget breached") {
+        return format!("this expands to more than a flow can hold ({line})");
+    }
+    format!("this is not YAML that a flow can be: {line}")
 }
 
 impl From<Location> for Mark {
