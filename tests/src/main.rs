@@ -1,2 +1,5 @@
 //! Tests that cross module borders: one binary, data-driven, unhappy paths first.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod sources;
+mod writers;

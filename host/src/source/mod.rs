@@ -160,7 +160,7 @@ impl Files {
     ///
     /// # Errors
     /// Where a file cannot be read, has changed since it was listed, or has a value that is not of its column's type.
-    pub fn next(&mut self) -> Result<Option<Batch>, SourceError> {
+    pub fn next_batch(&mut self) -> Result<Option<Batch>, SourceError> {
         loop {
             let open = match &mut self.open {
                 Some(open) => open,

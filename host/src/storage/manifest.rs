@@ -156,7 +156,7 @@ pub fn keep_past(old: &Path, new: &Path) -> Result<(), StorageError> {
         let file = fs::File::open(&kept).map_err(StorageError::io(&kept, "open it"))?;
         sync::sync_file(&file, &kept)?;
     }
-    sync::sync_up_to(&past, new)
+    sync::sync_branches([past.join(PAST).as_path()].into_iter(), new)
 }
 
 fn place(folder: &Path, run_id: &RunId) -> PathBuf {

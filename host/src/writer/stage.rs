@@ -275,7 +275,6 @@ impl Staging {
         let Some(file) = self.open.remove(values) else { return Ok(()) };
         self.staged.unfinished.push(file.encoder.path().to_owned());
         let Sealed { path, rows, bytes, footer } = file.encoder.seal()?;
-        sync::sync_up_to(path.parent().unwrap_or(&self.staged.root), &self.staged.root)?;
         self.staged.unfinished.pop();
         let path = path.strip_prefix(&self.staged.root).unwrap_or(&path).to_owned();
         self.staged.files.push(StagedFile { path, values: values.clone(), rows, bytes, footer });
@@ -288,7 +287,12 @@ impl Staging {
             self.open.iter().map(|(values, file)| (file.turn, values.clone())).collect();
         waiting.sort();
         let sealed = waiting.into_iter().try_for_each(|(_, values)| self.seal(&values));
-        (self.stop(), sealed)
+        let staged = self.stop();
+        let files: Vec<_> = staged.files.iter().map(|file| staged.root.join(&file.path)).collect();
+        let lasting = sealed.and_then(|()| {
+            Ok(sync::sync_branches(files.iter().map(PathBuf::as_path), &staged.root)?)
+        });
+        (staged, lasting)
     }
 
     /// Leaves all files as they are.

@@ -137,7 +137,14 @@ pub async fn commit(
     };
     let version = match tried {
         Ok(version) => version,
-        Err(error) => settle(path, error, matches!(base, Base::Nothing { .. }), mark).await?,
+        Err(error) => {
+            let creating = matches!(base, Base::Nothing { .. });
+            match settle(path, error, creating, mark).await? {
+                Some(version) if carries(path, version, files) => version,
+                // Another process committed this very run; the files at hand are not in the log.
+                before => return Ok(Landed::Before(before)),
+            }
+        }
     };
     let log = path.join("_delta_log");
     let entry = log.join(format!("{version:020}.json"));
@@ -151,21 +158,21 @@ pub async fn commit(
     Ok(Landed::Now(version))
 }
 
-/// After an error: whether the commit is in the log all the same.
+/// After an error: the version of the commit, if this run's is in the log all the same, where the log still tells.
 async fn settle(
     path: &Path,
     error: DeltaTableError,
     creating: bool,
     mark: &Mark,
-) -> Result<u64, CommitError> {
+) -> Result<Option<u64>, CommitError> {
     let table = match open(path).await {
         Ok(Some(table)) => table,
         Ok(None) => return Err(StorageError::library(path, "commit")(error).into()),
         Err(_) => return Err(CommitError::Unknown { source: error.into() }),
     };
     match landed_before(&table, &mark.app_id).await {
-        Ok(Some(Landed::Before(Some(version)) | Landed::Now(version))) => Ok(version),
-        Ok(Some(Landed::Before(None))) => Ok(table.version()),
+        Ok(Some(Landed::Now(version))) => Ok(Some(version)),
+        Ok(Some(Landed::Before(version))) => Ok(version),
         // Whatever was said: a table that is there now and was not then is somebody else's.
         Ok(None) if creating || is_conflict(&error) => {
             Err(CommitError::Conflict { source: error.into() })
@@ -275,12 +282,20 @@ fn version_of(path: &Path, app_id: &str) -> Option<u64> {
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok())
         .collect();
     versions.sort_unstable_by(|a, b| b.cmp(a));
-    versions.into_iter().find(|version| {
-        let text = fs::read_to_string(path.join(format!("_delta_log/{version:020}.json")))
-            .unwrap_or_default();
-        let txn = |line: &str| {
-            serde_json::from_str::<Value>(line).ok().map(|action| action["txn"]["appId"] == app_id)
-        };
-        text.lines().filter(|line| line.contains("\"txn\"")).any(|line| txn(line).unwrap_or(false))
-    })
+    let marked = |action: &Value| action["txn"]["appId"] == app_id;
+    versions.into_iter().find(|version| entry(path, *version).iter().any(marked))
+}
+
+/// Whether a version adds the first of these files; where there are none, nothing of ours can be missing from it.
+fn carries(path: &Path, version: u64, files: &[DataFile]) -> bool {
+    let Some(first) = files.first().and_then(|file| serde_json::to_value(add(file)).ok()) else {
+        return true;
+    };
+    entry(path, version).iter().any(|action| action["add"]["path"] == first["add"]["path"])
+}
+
+fn entry(path: &Path, version: u64) -> Vec<Value> {
+    let text =
+        fs::read_to_string(path.join(format!("_delta_log/{version:020}.json"))).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

@@ -112,6 +112,7 @@ impl Snapshot {
             }
             other => other?,
         }
+        refusals.sort();
         let properties = state.metadata().configuration();
         if properties.get("delta.columnMapping.mode").is_some_and(|mode| mode != "none") {
             refusals.push("column mapping (`delta.columnMapping.mode`)".to_owned());

@@ -110,7 +110,7 @@ impl ParquetFile {
     /// Where the file cannot be written.
     pub fn finish(mut self) -> Result<Written, ParquetError> {
         let footer = self.writer.finish()?;
-        let file = self.writer.into_inner()?;
+        let file = self.writer.inner().try_clone()?;
         Ok(Written { file, footer })
     }
 }
