@@ -1,5 +1,6 @@
 //! One suite for every writer, then what only some do. Read back without the code under test where there is another way.
 
+mod exchange;
 mod refusals;
 mod table;
 
