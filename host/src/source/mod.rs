@@ -1,5 +1,8 @@
 //! Sources: files are discovered before anything is planned, then read once, batch by batch, in file order.
 
+use std::collections::HashSet;
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -19,6 +22,7 @@ use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
 use crate::problem::known_names;
+use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
 use crate::storage::csv;
@@ -28,6 +32,8 @@ use crate::storage::jsonl::JsonlBatches;
 use crate::storage::listing;
 use crate::storage::listing::Listing;
 use crate::storage::listing::SourceFile;
+use crate::storage::manifest;
+use crate::storage::naming;
 use crate::storage::parquet;
 use crate::storage::parquet::ParquetBatches;
 
@@ -239,6 +245,12 @@ fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
         Err(StorageError::Missing { .. }) if *allow_missing && !path.exists() => Vec::new(),
         other => other?,
     };
+    if path.join("_delta_log").is_dir() {
+        let what = "a Delta table is there, whose folder also holds files of rows that are gone";
+        let error = StorageError::data(path, DataPlace::default(), what);
+        return Err(error.hint("this version reads no Delta tables; name a folder of plain files"));
+    }
+    let files = complete(path, files)?;
     if files.is_empty() && !allow_missing {
         return Err(StorageError::Missing {
             path: path.clone(),
@@ -247,6 +259,22 @@ fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
                    as an empty input"
                 .to_owned(),
         });
+    }
+    Ok(files)
+}
+
+/// Without files of our own runs that never came to their manifest: those do not count.
+fn complete(path: &Path, mut files: Vec<SourceFile>) -> Result<Vec<SourceFile>, StorageError> {
+    if path.join(manifest::FOLDER).is_dir() {
+        let manifests = manifest::current(path)?;
+        let listed: HashSet<PathBuf> = manifests
+            .iter()
+            .flat_map(|it| it.files.iter().map(|file| path.join(&file.path)))
+            .collect();
+        let ours = |file: &Path| {
+            file.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()))
+        };
+        files.retain(|file| listed.contains(&file.path) || !ours(&file.path));
     }
     Ok(files)
 }

@@ -110,10 +110,10 @@ fn write(path: &Path, format: &WriteFormat, batch: &RecordBatch) {
     let _ = run(written(target, std::slice::from_ref(batch))).unwrap();
 }
 
-fn read(path: &Path, format: ReadFormat, like: &RecordBatch) -> RecordBatch {
+fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Source {
     let hint =
         |field: &Arc<Field>| (ColumnName::new(field.name()).unwrap(), field.data_type().clone());
-    let source = Source {
+    Source {
         name: "main".to_owned(),
         path: path.to_owned(),
         format,
@@ -124,8 +124,11 @@ fn read(path: &Path, format: ReadFormat, like: &RecordBatch) -> RecordBatch {
         recursive: true,
         path_glob_filter: None,
         at: Place::default(),
-    };
-    let mut files = Files::open(Files::discover(&source).unwrap(), 2);
+    }
+}
+
+fn read(path: &Path, format: ReadFormat, like: &RecordBatch) -> RecordBatch {
+    let mut files = Files::open(Files::discover(&source(path, format, like)).unwrap(), 2);
     let mut batches = Vec::new();
     while let Some(batch) = files.next_batch().unwrap() {
         batches.push(batch.rows);
@@ -154,6 +157,64 @@ fn plain_values_come_back_whole() {
         write(&path, format, &plain());
         assert_eq!(read(&path, reader, &plain()), plain(), "{}", format.name());
     }
+}
+
+#[test]
+fn folders_may_have_any_name() {
+    for format in formats() {
+        for name in [
+            "a b", "ü", "#", "?", "&=", "[x]{y}", "'", "\"", "*", "<|>", "^`", ":", ";,", "+", "~",
+            "100%", "a%20b", "a\\b", "tab\t", "日本",
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(name).join("t");
+            let wrote = run(async {
+                let _ = written(target(&path, &format, "a", APPEND), &[super::rows(&[(1, None)])])
+                    .await?;
+                written(target(&path, &format, "b", OVERWRITE), &[super::rows(&[(2, None)])]).await
+            });
+            // Delta's libraries decode some paths once too often.
+            let refused =
+                matches!(format, WriteFormat::Delta(_)) && name.contains(['%', '\\', '\t']);
+            match wrote {
+                Ok(_) => {
+                    assert_eq!(super::lines(&path, &format), ["2|-"], "{}: {name}", format.name())
+                }
+                Err(error) => {
+                    assert!(refused && error.is_users(), "{}: {name}: {error}", format.name());
+                    assert_eq!(
+                        std::fs::read_dir(folder.path()).unwrap().count(),
+                        0,
+                        "{name}: nothing is made"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sources_pass_over_what_does_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let like = super::rows(&[]);
+    let parquet = &formats()[1];
+    for (run_id, id) in [("a", 1), ("b", 2)] {
+        let _ = run(written(target(&path, parquet, run_id, APPEND), &[super::rows(&[(id, None)])]))
+            .unwrap();
+    }
+    // As after a kill between the moves and the manifest.
+    std::fs::remove_file(path.join("_wasmhost/b.json")).unwrap();
+    assert_eq!(
+        read(&path, ReadFormat::Parquet {}, &like).columns(),
+        super::rows(&[(1, None)]).columns()
+    );
+    let table = folder.path().join("table");
+    let _ = run(written(target(&table, &formats()[0], "a", APPEND), &[super::rows(&[(1, None)])]))
+        .unwrap();
+    let error =
+        Files::discover(&source(&table, ReadFormat::Parquet {}, &like)).unwrap_err().to_string();
+    assert!(error.contains("a Delta table is there"), "{error}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use arrow::array::ArrayRef;
 use arrow::array::Float64Array;
 use arrow::array::Int64Array;
 use arrow::array::RecordBatch;
+use arrow::array::StructArray;
 use arrow::array::TimestampNanosecondArray;
 use arrow::datatypes::DataType;
 use arrow::datatypes::Field;
@@ -378,6 +379,15 @@ fn values_that_a_target_cannot_hold_whole() {
     let error = staged(&delta, nanos(vec![1_000, 1_001])).unwrap_err();
     assert_eq!(error, "T: column `c`: `1970-01-01T00:00:00.000001001Z` is not a timestamp");
     staged(&delta, nanos(vec![1_000, -2_000])).unwrap();
+    let within = StructArray::from(vec![(
+        Arc::new(Field::new("at", nanos(vec![]).data_type().clone(), true)),
+        nanos(vec![5_000, 5_001]),
+    )]);
+    let error = staged(&delta, Arc::new(within)).unwrap_err();
+    assert!(
+        error.starts_with("T: column `c`: `{at: 1970-01-01T00:00:00.000005001Z}` is not "),
+        "{error}"
+    );
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.1, f64::NAN]));
     assert_eq!(
         staged(&jsonl, Arc::clone(&floats)).unwrap_err(),

@@ -148,6 +148,15 @@ pub fn canonical(path: &Path, schema: &Schema) -> Result<SchemaRef, StorageError
     Ok(Arc::new(arrow))
 }
 
+/// Whether the path is one that `deltalake` mistakes: it decodes `%20` once too often, writing to one folder and reading from
+/// another, and refuses control characters only when it commits.
+#[must_use]
+pub fn mistakes(path: &Path) -> bool {
+    let whole = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+    let odd = |c: char| c.is_control() || c == '%' || c == '\\';
+    whole.is_ok_and(|whole| whole.to_string_lossy().contains(odd))
+}
+
 fn builder(path: &Path) -> Result<DeltaTableBuilder, StorageError> {
     DeltaTableBuilder::from_url(url(path)?).map_err(StorageError::library(path, "open the table"))
 }

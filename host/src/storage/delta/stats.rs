@@ -55,7 +55,7 @@ fn bounds(column: &ColumnDescriptor, chunks: &[&Statistics]) -> Option<(String, 
     let is_told =
         |chunk: &&&Statistics| chunk.min_bytes_opt().is_some() && chunk.max_bytes_opt().is_some();
     let (told, silent): (Vec<&Statistics>, Vec<&Statistics>) =
-        chunks.iter().partition(|chunk| is_told(&chunk));
+        chunks.iter().partition(|chunk| is_told(chunk));
     if told.is_empty()
         || silent.iter().any(|chunk| chunk.null_count_opt().is_none_or(|nulls| nulls == 0))
     {

@@ -183,11 +183,8 @@ fn moment(text: &str) -> u8 {
     match rest.as_bytes() {
         [] => NAIVE,
         [b'Z'] => ZONED,
-        [b'+' | b'-', h1, h2, b':', m1, m2]
-            if [h1, h2, m1, m2].iter().all(|b| b.is_ascii_digit()) =>
-        {
-            if (*h1, *h2) < (b'1', b'5') && *m1 < b'6' { ZONED } else { 0 }
-        }
+        [b'+' | b'-', b'0', b'0'..=b'9', b':', b'0'..=b'5', b'0'..=b'9']
+        | [b'+' | b'-', b'1', b'0'..=b'4', b':', b'0'..=b'5', b'0'..=b'9'] => ZONED,
         _ => 0,
     }
 }
