@@ -356,7 +356,7 @@ fn leftovers_of_a_try_without_manifest_are_removed_by_the_next() {
     for format in &formats()[1..] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
-        let t = || target(&path, format, "a", APPEND);
+        let t = || by_group(target(&path, format, "a", APPEND));
         let _ = run(written(t(), &[rows(&[(1, None)])])).unwrap();
         // As after a kill between the moves and the manifest, with a staging folder besides.
         fs::remove_file(path.join("_wasmhost/a.json")).unwrap();

@@ -16,11 +16,12 @@ use arrow::datatypes::SchemaRef;
 
 use super::Target;
 use super::WriteError;
+use super::staged::Staged;
+use super::staged::StagedFile;
 use crate::flow::WriteFormat;
 use crate::storage::StorageError;
 use crate::storage::encode;
 use crate::storage::encode::Encoder;
-use crate::storage::encode::Footer;
 use crate::storage::encode::Sealed;
 use crate::storage::jsonl;
 use crate::storage::naming::FileNames;
@@ -54,33 +55,6 @@ pub(super) struct Staging {
 struct OpenFile {
     encoder: Encoder,
     turn: u64,
-}
-
-/// The files of one run, not visible yet.
-#[derive(Debug)]
-pub(super) struct Staged {
-    /// The folder below which they are.
-    pub(super) root: PathBuf,
-    pub(super) names: FileNames,
-    /// All columns as they are written, those of the partitions among them.
-    pub(super) landing: SchemaRef,
-    /// The files that are complete.
-    pub(super) files: Vec<StagedFile>,
-    /// Files that never became complete.
-    unfinished: Vec<PathBuf>,
-    /// Rows of all files.
-    pub(super) rows: u64,
-}
-
-/// A file that is complete, on the disk, and not visible.
-#[derive(Debug)]
-pub(super) struct StagedFile {
-    /// From the staging root.
-    pub(super) path: PathBuf,
-    pub(super) values: Values,
-    pub(super) rows: u64,
-    pub(super) bytes: u64,
-    pub(super) footer: Option<Footer>,
 }
 
 impl Staging {
@@ -301,20 +275,5 @@ impl Staging {
             .unfinished
             .extend(self.open.into_values().map(|file| file.encoder.path().to_owned()));
         self.staged
-    }
-}
-
-impl Staged {
-    /// Removes the files, each by its name, and the folders that are empty then.
-    pub(super) fn remove_files(&self) -> Result<(), StorageError> {
-        let complete = self.files.iter().map(|file| self.root.join(&file.path));
-        let paths: Vec<_> = complete.chain(self.unfinished.iter().cloned()).collect();
-        paths.iter().try_for_each(|path| sync::remove_file(path))?;
-        for path in &paths {
-            let folders = path.ancestors().skip(1).take_while(|folder| *folder != self.root);
-            // A folder that others use is not empty and stays.
-            folders.take_while(|folder| fs::remove_dir(folder).is_ok()).for_each(drop);
-        }
-        Ok(())
     }
 }

@@ -162,10 +162,15 @@ fn plain_values_come_back_whole() {
 #[test]
 fn folders_may_have_any_name() {
     for format in formats() {
-        for name in [
-            "a b", "ü", "#", "?", "&=", "[x]{y}", "'", "\"", "*", "<|>", "^`", ":", ";,", "+", "~",
-            "100%", "a%20b", "a\\b", "tab\t", "日本",
-        ] {
+        // Flat files never leave the file system's own calls, so that one name with everything in it will do.
+        let names: &[&str] = match format {
+            WriteFormat::Delta(_) => &[
+                "a b", "ü", "#", "?", "&=", "[x]{y}", "'", "\"", "*", "<|>", "^`", ":", ";,", "+",
+                "~", "100%", "a%20b", "a\\b", "tab\t", "日本",
+            ],
+            _ => &["a b ü # ? &=[x]{y}'\"*<|>^`:;,+~100%a%20b\\tab\t日本"],
+        };
+        for name in names {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join(name).join("t");
             let wrote = run(async {

@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use super::Snapshot;
 use super::builder;
+use super::log;
 use super::open;
 use crate::name::ColumnName;
 use crate::storage::Cause;
@@ -107,7 +108,7 @@ pub async fn landed_before(table: &Snapshot, app_id: &str) -> Result<Option<Land
     let log = table.table.log_store();
     let state = table.table.snapshot().map_err(failed())?;
     match state.transaction_version(log.as_ref(), app_id).await.map_err(failed())? {
-        Some(_) => Ok(Some(Landed::Before(version_of(&table.path, app_id)))),
+        Some(_) => Ok(Some(Landed::Before(log::version_of(&table.path, app_id)))),
         None => Ok(None),
     }
 }
@@ -146,12 +147,12 @@ pub async fn commit(
             }
         }
     };
-    let log = path.join("_delta_log");
-    let entry = log.join(format!("{version:020}.json"));
+    let folder = path.join("_delta_log");
+    let entry = folder.join(format!("{version:020}.json"));
     let lasts = fs::File::open(&entry)
         .map_err(StorageError::io(&entry, "open it"))
         .and_then(|file| sync::sync_file(&file, &entry))
-        .and_then(|()| sync::sync_folder(&log))
+        .and_then(|()| sync::sync_folder(&folder))
         .and_then(|()| sync::sync_folder(path));
     // It is visible; only whether it outlives a power cut is open.
     lasts.map_err(|error| CommitError::Unknown { source: error.into() })?;
@@ -275,27 +276,10 @@ fn generic(error: StorageError) -> DeltaTableError {
     DeltaTableError::Generic(error.to_string())
 }
 
-/// The version whose entry carries the mark; `None` where the entry was cleaned away.
-fn version_of(path: &Path, app_id: &str) -> Option<u64> {
-    let entries = fs::read_dir(path.join("_delta_log")).ok()?;
-    let mut versions: Vec<u64> = entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok())
-        .collect();
-    versions.sort_unstable_by(|a, b| b.cmp(a));
-    let marked = |action: &Value| action["txn"]["appId"] == app_id;
-    versions.into_iter().find(|version| entry(path, *version).iter().any(marked))
-}
-
 /// Whether a version adds the first of these files; where there are none, nothing of ours can be missing from it.
 fn carries(path: &Path, version: u64, files: &[DataFile]) -> bool {
     let Some(first) = files.first().and_then(|file| serde_json::to_value(add(file)).ok()) else {
         return true;
     };
-    entry(path, version).iter().any(|action| action["add"]["path"] == first["add"]["path"])
-}
-
-fn entry(path: &Path, version: u64) -> Vec<Value> {
-    let text =
-        fs::read_to_string(path.join(format!("_delta_log/{version:020}.json"))).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    log::entry(path, version).iter().any(|action| action["add"]["path"] == first["add"]["path"])
 }
