@@ -5,3 +5,5 @@ mod flows;
 mod guests;
 mod layers;
 mod sandbox;
+mod sources;
+mod writers;
