@@ -1,6 +1,7 @@
 //! `cargo xtask …`: what a person or CI runs, on top of cargo. Each command builds what it needs.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a person")]
 
+mod bench;
 mod ci;
 mod demo;
 mod guests;
@@ -21,6 +22,7 @@ usage: cargo xtask <command>
   guests   build all guests for the sandbox, and put the example's components where its flow looks for them
   demo     set up, build, run the example flow, and show what was written and where
   test     set up, build, run all tests: the guests' native ones, then the host's
+  bench    measure what crossing the sandbox costs, in a release build
   ci       what .ci/run runs: format, lints, docs, licences, contract version, then all tests
   wit      record the text of wit/plugin.wit as that of its version (refused for a version that is already committed)
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["guests"] => guests::run,
         ["demo"] => demo::run,
         ["test"] => test::run,
+        ["bench"] => bench::run,
         ["ci"] => ci::run,
         ["wit"] => wit::record,
         [] | ["help" | "--help" | "-h"] => {
