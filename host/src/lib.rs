@@ -12,7 +12,18 @@ pub mod table;
 
 pub mod flow;
 
+pub mod component;
+
 pub mod storage;
 
+pub mod plan;
+
+pub mod evidence;
+pub mod rules;
+pub mod sandbox;
 pub mod source;
 pub mod writer;
+
+pub mod run;
+
+pub mod cli;

@@ -1,2 +1,5 @@
-//! x
-fn main() {}
+//! `wasmhost`: arguments in, exit code out.
+
+fn main() -> std::process::ExitCode {
+    wasmhost::cli::main()
+}

@@ -71,6 +71,14 @@ name!(
     |text| if text.is_empty() { Err("a column's name cannot be empty".to_owned()) } else { Ok(()) }
 );
 
+impl DestinationName {
+    /// The quarantine's name.
+    #[must_use]
+    pub fn quarantine() -> Self {
+        Self("quarantine".to_owned())
+    }
+}
+
 /// Letters, digits, `_`, `-`, `.`; not empty, at most 128 bytes, no leading dot: names become file names.
 fn plain(text: &str) -> Result<(), String> {
     if text.is_empty() {

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde::Serialize;
 
 /// The kind of a mistake: stable, so that scripts and tests can rely on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
     /// The file is not JSON or YAML at all.
@@ -43,15 +44,15 @@ impl fmt::Display for Code {
 }
 
 /// Where a mistake is: a file, a position in it if known, and the path of the field inside.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// The file as the user named it; empty for the command line.
     pub file: String,
     /// Line, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// Column in characters, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
     /// The field, such as `destinations[0].merge_keys`; empty for the whole file.
     pub field: String,
@@ -83,7 +84,7 @@ impl fmt::Display for Place {
 }
 
 /// One mistake: its kind, its place, what is wrong in words, and how to mend it where that is known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The kind.
     pub code: Code,
@@ -92,7 +93,7 @@ pub struct Problem {
     /// What is wrong, with the offending name or value.
     pub what: String,
     /// What to do instead.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 

@@ -123,3 +123,42 @@ pub struct VerdictCounts {
     /// Rows that were not judged.
     pub skipped: u64,
 }
+
+/// One rule's counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RuleTally {
+    /// The rule's name.
+    pub name: String,
+    /// What a hit leads to.
+    pub severity: Severity,
+    /// One entry a reason, in the order declared.
+    pub reasons: Vec<ReasonTally>,
+}
+
+/// One reason's counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReasonTally {
+    /// The reason.
+    pub code: String,
+    /// The columns that it is about.
+    pub columns: Vec<String>,
+    /// Its counts of rows.
+    #[serde(flatten)]
+    pub counts: VerdictCounts,
+    /// Verdicts on the whole input that hit: (measured, threshold).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub table_findings: Vec<(f64, f64)>,
+    /// The first rows that were hit: file, and row in it from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<(String, Option<u64>)>,
+}
+
+impl RuleTally {
+    /// Whether any row, or the input as a whole, was hit.
+    #[must_use]
+    pub fn is_hit(&self) -> bool {
+        self.reasons
+            .iter()
+            .any(|reason| reason.counts.failed > 0 || !reason.table_findings.is_empty())
+    }
+}

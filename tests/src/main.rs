@@ -1,5 +1,9 @@
 //! Tests that cross module borders: one binary, data-driven, unhappy paths first.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod flows;
+mod guests;
+mod layers;
+mod sandbox;
 mod sources;
 mod writers;

@@ -2,6 +2,35 @@
 //!
 //! `read` is the only way in. Reading opens the flow file and nothing else: no data, no component.
 
+mod blocks;
+mod chain;
+mod check;
+mod connection;
+mod destination;
+mod destinations;
+mod fields;
+mod format;
+mod json;
+pub mod limits;
+mod location;
+mod node;
+mod open;
+mod options;
+mod read;
+mod report;
+mod scalars;
+mod schema;
+mod source;
+mod template;
+mod types;
+mod values;
+mod vars;
+mod words;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -9,6 +38,9 @@ use arrow::datatypes::DataType;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::read::ReadContext;
+pub use self::read::read;
+pub use self::schema::json_schema;
 use crate::name::ColumnName;
 use crate::name::ComponentName;
 use crate::name::DestinationName;
@@ -179,6 +211,15 @@ pub struct ParquetWrite {
     pub compression: Compression,
     /// Bytes after which a new file is begun.
     pub target_file_size: u64,
+}
+
+impl Default for ParquetWrite {
+    fn default() -> Self {
+        Self {
+            compression: Compression::default(),
+            target_file_size: destination::TARGET_FILE_SIZE,
+        }
+    }
 }
 
 /// How Parquet pages are compressed.

@@ -1,0 +1,106 @@
+//! What can be called: the arguments as types, and the help text.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use clap::Parser;
+use clap::Subcommand;
+
+use crate::flow;
+use crate::flow::Flow;
+use crate::flow::ReadContext;
+use crate::problem::Problem;
+use crate::run::World;
+use crate::table::RunId;
+
+/// Data loads whose custom code cannot hurt anyone.
+///
+/// Exit codes: 0 done; 1 a rule said no (destinations are untouched, the quarantine is written); 2 the flow or its data is
+/// wrong; 3 the world failed (storage, a conflict, a limit); 4 the outcome is unknown.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 110)]
+pub(super) struct Call {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run a flow: read, transform, judge, write, record
+    Run(RunCall),
+    /// Check a flow without touching data: the file, its names and options, its components
+    Check(FlowCall),
+    /// Show what a run would do now: files, columns, what enters the sandbox, limits, targets
+    Explain(FlowCall),
+    /// List a flow's runs, or show what one run did
+    Runs(RunsCall),
+    /// Print the JSON Schema of flow files, for editors
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FlowCall {
+    #[command(flatten)]
+    pub(super) flow: FlowFile,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunCall {
+    #[command(flatten)]
+    pub(super) flow: FlowFile,
+    /// The run's id; a retry with the id of an earlier run writes nothing twice [default: a fresh one]
+    #[arg(long, value_parser = run_id)]
+    pub(super) run_id: Option<RunId>,
+    /// Print the run's evidence as JSON, and nothing else
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short, conflicts_with = "json")]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunsCall {
+    #[command(flatten)]
+    pub(super) flow: FlowFile,
+    /// The run to show, or `latest`; all runs are listed without it
+    pub(super) run_id: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FlowFile {
+    /// The flow file, JSON or YAML
+    #[arg(value_name = "FLOW")]
+    pub(super) path: PathBuf,
+    /// A variable of the flow; wins over the flow's own default
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(super) vars: Vec<(String, String)>,
+}
+
+impl FlowFile {
+    /// Reads the flow as a run of this id would see it.
+    pub(super) fn read(&self, world: World, run_id: &RunId) -> Result<Arc<Flow>, Vec<Problem>> {
+        let vars: BTreeMap<_, _> = self.vars.iter().cloned().collect();
+        let context = ReadContext { vars, run_id: run_id.clone(), logical_date: world.now() };
+        flow::read(&self.path, &context).map(Arc::new)
+    }
+}
+
+fn run_id(text: &str) -> Result<RunId, String> {
+    RunId::new(text)
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("`{text}` is not NAME=VALUE")),
+    }
+}

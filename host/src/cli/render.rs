@@ -1,0 +1,222 @@
+//! Printing. Results go to the standard output, everything else to the standard error.
+
+use std::io;
+use std::io::IsTerminal as _;
+use std::io::Write as _;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+use std::time::Instant;
+
+use indicatif::ProgressBar;
+use indicatif::ProgressStyle;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::evidence::DestinationRecord;
+use crate::evidence::Outcome;
+use crate::evidence::Record;
+use crate::problem::Problem;
+use crate::run::Event;
+use crate::run::RunError;
+
+/// How often plain lines say how far a run is.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// A line of result. A reader that has gone away is no error of ours.
+pub(super) fn out(line: &str) {
+    let _ = writeln!(io::stdout().lock(), "{line}");
+}
+
+/// A line for the person who waits.
+pub(super) fn err(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// A value as JSON.
+pub(super) fn json(value: &impl Serialize) {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => out(&text),
+        Err(error) => err(&format!("cannot be shown as JSON: {error}")),
+    }
+}
+
+/// All problems, each with place, what and hint; as JSON on the standard output where that is asked.
+pub(super) fn problems(problems: &[Problem], as_json: bool) {
+    if as_json {
+        json(&json!({ "status": "failed", "error": { "kind": "user", "problems": problems } }));
+    }
+    for problem in problems {
+        err(&problem.to_string());
+    }
+    err(&format!("{} problem(s)", problems.len()));
+}
+
+/// An error of a command that has no record.
+pub(super) fn error(error: &RunError, as_json: bool) {
+    match error {
+        RunError::Problems(list) => problems(list, as_json),
+        other => {
+            if as_json {
+                json(&json!({ "status": "failed", "error": { "message": other.to_string() } }));
+            }
+            err(&format!("error: {other}"));
+        }
+    }
+}
+
+/// How a run goes: a bar on a terminal, plain lines elsewhere.
+pub(super) enum Progress {
+    /// Nothing is shown.
+    Silent,
+    /// A bar that is redrawn.
+    Bar(ProgressBar),
+    /// Lines.
+    Lines(Mutex<Instant>),
+}
+
+impl Progress {
+    pub(super) fn new(silent: bool) -> Self {
+        if silent {
+            return Self::Silent;
+        }
+        if io::stderr().is_terminal() {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) =
+                ProgressStyle::with_template("{spinner} {elapsed} {human_pos} rows {msg}")
+            {
+                bar.set_style(style);
+            }
+            return Self::Bar(bar);
+        }
+        Self::Lines(Mutex::new(Instant::now()))
+    }
+
+    pub(super) fn event(&self, event: &Event<'_>) {
+        match self {
+            Self::Silent => {}
+            Self::Bar(bar) => match event {
+                Event::Planned(plan) => {
+                    bar.set_message(format!("read of {}", plan.source.path.display()))
+                }
+                Event::Read(rows) => bar.set_position(*rows),
+                Event::Prepared => bar.set_message("read; all destinations are ready"),
+                Event::Committed(to) => bar.set_message(format!("read; {} committed", to.name)),
+            },
+            Self::Lines(last) => match event {
+                Event::Planned(plan) => {
+                    let source = &plan.source;
+                    err(&format!(
+                        "reading {} file(s) of {}",
+                        source.files.len(),
+                        source.path.display()
+                    ));
+                }
+                Event::Read(rows) => {
+                    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                    if last.elapsed() >= LINE_EVERY {
+                        *last = Instant::now();
+                        err(&format!("{rows} rows read"));
+                    }
+                }
+                Event::Prepared | Event::Committed(_) => {}
+            },
+        }
+    }
+
+    pub(super) fn finish(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A run's record in words.
+pub(super) fn record(record: &Record) {
+    let seconds = (record.finished_at - record.started_at).as_seconds_f64();
+    let status = word(&record.status);
+    out(&format!("run {} of flow {}: {status} in {seconds:.1} s", record.run_id, record.flow));
+    if let Some(source) = &record.source {
+        out(&format!(
+            "  read {} rows from {} ({} file(s))",
+            record.rows_read, source.path, source.files
+        ));
+    }
+    let left = [
+        (record.rows_filtered, "left out by filters"),
+        (record.rows_rejected, "rejected by transforms"),
+        (record.rows_dropped, "dropped by rules"),
+        (record.rows_quarantined, "quarantined by rules"),
+    ];
+    for (rows, what) in left.into_iter().filter(|(rows, _)| *rows > 0) {
+        out(&format!("  {rows} rows {what}"));
+    }
+    for rule in &record.rules {
+        for reason in &rule.reasons {
+            let counts = reason.counts;
+            let found: String = reason
+                .table_findings
+                .iter()
+                .map(|(measured, threshold)| format!("; found {measured}, allowed {threshold}"))
+                .collect();
+            out(&format!(
+                "  rule {} / {} ({}): {} passed, {} failed, {} skipped{found}",
+                rule.name,
+                reason.code,
+                word(&rule.severity),
+                counts.passed,
+                counts.failed,
+                counts.skipped
+            ));
+        }
+    }
+    if let Some(quarantine) = record.quarantine.as_ref().filter(|quarantine| quarantine.rows > 0) {
+        out(&format!("  quarantine: {} rows in {}", quarantine.rows, quarantine.path));
+    }
+    record.destinations.iter().for_each(destination);
+    for component in &record.components {
+        for line in &component.usage.log {
+            out(&format!("  {} says {}: {}", component.component, word(&line.level), line.text));
+        }
+        if component.usage.log_lines_dropped > 0 {
+            out(&format!(
+                "  {}: {} more lines over the log's limits",
+                component.component, component.usage.log_lines_dropped
+            ));
+        }
+    }
+    if let Some(error) = &record.error {
+        out(&format!("  error ({}): {}", error.kind, error.message));
+    }
+}
+
+fn destination(to: &DestinationRecord) {
+    let version = to.version.map(|version| format!(", version {version}")).unwrap_or_default();
+    let what = match to.outcome {
+        Outcome::Committed => {
+            let deleted = match to.counts.rows_deleted {
+                Some(0) => String::new(),
+                Some(rows) => format!(", {rows} deleted"),
+                None => ", an unknown number deleted".to_owned(),
+            };
+            format!(
+                "{} rows written, {} inserted{deleted}{version}",
+                to.counts.rows_written, to.counts.rows_inserted
+            )
+        }
+        Outcome::AlreadyCommitted => {
+            format!("this run id was committed before; nothing written{version}")
+        }
+        Outcome::Untouched => "untouched".to_owned(),
+        Outcome::Unknown => "outcome unknown: look at the table before running again".to_owned(),
+    };
+    out(&format!("  {} ({} {}) {}: {what}", to.name, to.format, to.load_type, to.path));
+}
+
+/// A word as the evidence spells it.
+pub(super) fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(ToOwned::to_owned))
+        .unwrap_or_default()
+}

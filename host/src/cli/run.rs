@@ -1,0 +1,49 @@
+//! `wasmhost run`.
+
+use std::process::ExitCode;
+
+use crate::cli::call::RunCall;
+use crate::cli::outcome::Exit;
+use crate::cli::render;
+use crate::cli::render::Progress;
+use crate::run;
+use crate::run::World;
+
+pub(super) fn run(call: RunCall) -> ExitCode {
+    let RunCall { flow, run_id, json, quiet } = call;
+    let world = World::Real;
+    let run_id = run_id.unwrap_or_else(|| world.run_id());
+    let flow = match flow.read(world, &run_id) {
+        Ok(flow) => flow,
+        Err(problems) => {
+            render::problems(&problems, json);
+            return Exit::User.into();
+        }
+    };
+    let runtime = match super::runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            render::err(&format!("error: no threads to run on: {error}"));
+            return Exit::World.into();
+        }
+    };
+    let progress = Progress::new(json || quiet);
+    let ended = runtime.block_on(run::run(&flow, world, run_id, &|event| progress.event(&event)));
+    progress.finish();
+    if json {
+        render::json(&ended.record);
+    } else if !quiet {
+        render::record(&ended.record);
+    }
+    if let Some(error) = &ended.error {
+        render::error(error, false);
+    }
+    match &ended.evidence {
+        Ok(path) if !json && !quiet => render::out(&format!("  evidence: {}", path.display())),
+        Ok(_) => {}
+        Err(error) => {
+            render::err(&format!("warning: the run's evidence could not be kept: {error}"))
+        }
+    }
+    Exit::of_run(&ended).into()
+}

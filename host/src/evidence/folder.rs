@@ -1,0 +1,162 @@
+//! Where records lie: one file a run, complete or absent, never overwritten by another run.
+
+use std::fs;
+use std::fs::File;
+use std::io;
+use std::io::Write as _;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::evidence::Record;
+use crate::evidence::SHAPE;
+use crate::name::FlowName;
+use crate::table::RunId;
+
+/// A record could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// The file system said no.
+    #[error("{}: cannot {doing}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is no record, or one of a newer wasmhost.
+    #[error("{}: {what}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        what: String,
+    },
+    /// No run of that id.
+    #[error("no run `{run_id}` in {}", path.display())]
+    NoSuchRun {
+        /// The id.
+        run_id: RunId,
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+}
+
+/// The records of one state folder.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    runs: PathBuf,
+}
+
+impl Folder {
+    /// The records below a flow's state folder. Nothing is created before the first record.
+    #[must_use]
+    pub fn of(state: &Path) -> Self {
+        Self { runs: state.join("runs") }
+    }
+
+    /// Writes a record, synced, under its final name only when complete. A retry of a run id replaces its record.
+    ///
+    /// # Errors
+    /// Where the file system says no; there is no half-written record then.
+    pub fn put(&self, record: &Record) -> Result<PathBuf, EvidenceError> {
+        let folder = self.runs.join(record.flow.as_str());
+        let path = folder.join(format!("{}.json", record.run_id));
+        let unfinished = folder.join(format!(".{}.json.tmp", record.run_id));
+        fs::create_dir_all(&folder).map_err(failed(&folder, "create it"))?;
+        let text = serde_json::to_vec_pretty(record)
+            .map_err(|error| failed(&path, "write it")(io::Error::other(error)))?;
+        let written = File::create(&unfinished).and_then(|mut file| {
+            file.write_all(&text)?;
+            file.write_all(b"\n")?;
+            file.sync_all()
+        });
+        written.map_err(failed(&unfinished, "write it"))?;
+        fs::rename(&unfinished, &path).map_err(failed(&path, "write it"))?;
+        File::open(&folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(failed(&folder, "sync it"))?;
+        Ok(path)
+    }
+
+    /// All records of a flow, or of all flows, oldest first. What cannot be read is in the list as its error.
+    ///
+    /// # Errors
+    /// Where the folder cannot be listed.
+    pub fn list(
+        &self,
+        flow: Option<&FlowName>,
+    ) -> Result<Vec<Result<Record, EvidenceError>>, EvidenceError> {
+        let mut records: Vec<_> = self.files(flow)?.iter().map(|path| read(path)).collect();
+        records.sort_by_key(|record| {
+            record.as_ref().map(|record| (record.started_at, record.run_id.clone())).ok()
+        });
+        Ok(records)
+    }
+
+    /// One run's record.
+    ///
+    /// # Errors
+    /// Where there is none, or it cannot be read.
+    pub fn get(&self, run_id: &RunId) -> Result<Record, EvidenceError> {
+        let name = format!("{run_id}.json");
+        let files = self.files(None)?;
+        let found = files.iter().find(|path| path.file_name().is_some_and(|file| *file == *name));
+        found.map_or_else(
+            || Err(EvidenceError::NoSuchRun { run_id: run_id.clone(), path: self.runs.clone() }),
+            |path| read(path),
+        )
+    }
+
+    fn files(&self, flow: Option<&FlowName>) -> Result<Vec<PathBuf>, EvidenceError> {
+        let folders = match flow {
+            Some(flow) => vec![self.runs.join(flow.as_str())],
+            None => entries(&self.runs)?,
+        };
+        let mut files = Vec::new();
+        for folder in folders {
+            files.extend(
+                entries(&folder)?
+                    .into_iter()
+                    .filter(|path| path.extension().is_some_and(|end| end == "json")),
+            );
+        }
+        files.sort();
+        Ok(files)
+    }
+}
+
+/// The entries of a folder without hidden ones; none where there is no folder yet.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, EvidenceError> {
+    let listed = match fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(folder, "list it")(error)),
+    };
+    let paths = listed.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    let paths = paths.map_err(failed(folder, "list it"))?;
+    let shown = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'))
+    };
+    Ok(paths.into_iter().filter(shown).collect())
+}
+
+fn read(path: &Path) -> Result<Record, EvidenceError> {
+    let unreadable = |what: String| EvidenceError::Unreadable { path: path.to_owned(), what };
+    let text = fs::read(path).map_err(failed(path, "read it"))?;
+    let value: serde_json::Value = serde_json::from_slice(&text)
+        .map_err(|error| unreadable(format!("not a record: {error}")))?;
+    match value.get("shape").and_then(serde_json::Value::as_u64) {
+        Some(shape) if shape > u64::from(SHAPE) => {
+            Err(unreadable(format!("a record of shape {shape}; this wasmhost reads up to {SHAPE}")))
+        }
+        _ => serde_json::from_value(value)
+            .map_err(|error| unreadable(format!("not a record: {error}"))),
+    }
+}
+
+fn failed(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> EvidenceError {
+    let path = path.to_owned();
+    move |source| EvidenceError::Io { path, doing, source }
+}

@@ -1,0 +1,189 @@
+//! Evidence: one record a run, written once, also when the run failed. Counts in it close.
+//!
+//! A record is a JSON file `<state>/runs/<flow>/<run id>.json`. Nothing reads it to decide what to write: it is what a person
+//! or a machine looks at afterwards.
+
+use std::collections::BTreeMap;
+
+use chrono::DateTime;
+use chrono::Utc;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::component::Limits;
+use crate::component::usage::Usage;
+use crate::name::DestinationName;
+use crate::name::FlowName;
+use crate::problem::Problem;
+use crate::table::Counts;
+use crate::table::RuleTally;
+use crate::table::RunId;
+
+mod folder;
+
+pub use folder::EvidenceError;
+pub use folder::Folder;
+
+/// The version of the record's shape; a reader refuses a newer one.
+pub const SHAPE: u32 = 1;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Every destination has the run's rows.
+    Succeeded,
+    /// There was nothing to write, or this run id had been committed before.
+    NothingToDo,
+    /// A rule said no: no destination was written, the quarantine was.
+    Rejected,
+    /// The flow, its data or the world; the error says which.
+    Failed,
+    /// Whether a destination has the rows is not known.
+    Unknown,
+}
+
+/// What a run did and found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    /// The version of this shape.
+    pub shape: u32,
+    /// The program's version.
+    pub wasmhost: String,
+    /// The run.
+    pub run_id: RunId,
+    /// The flow.
+    pub flow: FlowName,
+    /// The flow file, as the user named it.
+    pub flow_file: String,
+    /// SHA-256 of the flow file.
+    pub flow_digest: String,
+    /// The variables in force.
+    pub vars: BTreeMap<String, String>,
+    /// Begin, UTC; the run's logical time.
+    pub started_at: DateTime<Utc>,
+    /// End, UTC.
+    pub finished_at: DateTime<Utc>,
+    /// How it ended.
+    pub status: Status,
+    /// What was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRecord>,
+    /// Components: their bytes, what they did, what they used. In the order of the chain, then rules.
+    pub components: Vec<ComponentRecord>,
+    /// The rules' counts, also of rules that nothing hit.
+    pub rules: Vec<RuleTally>,
+    /// Rows of the source: `rows_read` = `rows_main` + filtered + rejected + dropped + quarantined, where no step makes rows.
+    pub rows_read: u64,
+    /// Rows that filters left out.
+    pub rows_filtered: u64,
+    /// Rows that a transform rejected.
+    pub rows_rejected: u64,
+    /// Rows that a `drop` rule left out.
+    pub rows_dropped: u64,
+    /// Rows that a `quarantine` rule set apart.
+    pub rows_quarantined: u64,
+    /// Rows of the main chain's result.
+    pub rows_main: u64,
+    /// Rows handed to destinations that have them now, summed.
+    pub rows_written: u64,
+    /// A destination an entry, in order of commit.
+    pub destinations: Vec<DestinationRecord>,
+    /// Where set-apart rows are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<QuarantineRecord>,
+    /// The sandbox's limits in force, once planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorRecord>,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SourceRecord {
+    /// The source's name.
+    pub name: String,
+    /// Its path.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+    /// Its files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A component in a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ComponentRecord {
+    /// `transforms[0]` or the rule's name.
+    pub stage: String,
+    /// The component, as the flow calls it.
+    pub component: String,
+    /// Its bytes.
+    pub digest: String,
+    /// Its own name and version.
+    pub described_as: String,
+    /// Calls, time, bytes, memory, log.
+    pub usage: Usage,
+}
+
+/// One destination's end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DestinationRecord {
+    /// Its name.
+    pub name: DestinationName,
+    /// Its format.
+    pub format: String,
+    /// The strategy.
+    pub load_type: String,
+    /// Its folder.
+    pub path: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The counts; zero where nothing was committed.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Where the counts come from: the writer counted.
+    pub metrics_source: String,
+    /// The table's version, where the format has versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
+/// What became of a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The run's rows are visible.
+    Committed,
+    /// They had been, by an earlier try of this run id.
+    AlreadyCommitted,
+    /// It is as it was before.
+    Untouched,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Where set-apart rows are.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct QuarantineRecord {
+    /// The folder.
+    pub path: String,
+    /// Rows of this run in it.
+    pub rows: u64,
+}
+
+/// Why a run failed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ErrorRecord {
+    /// `user`, `world` or `unknown`: whose move it is.
+    pub kind: String,
+    /// The message, causes included.
+    pub message: String,
+    /// Each mistake that the user can fix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+}

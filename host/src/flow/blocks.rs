@@ -1,0 +1,216 @@
+//! The blocks of a flow file and their fields.
+
+use super::fields::Block;
+use super::fields::Field;
+use super::fields::Kind;
+use super::fields::field;
+use super::fields::later;
+use super::options::READ_OPTIONS;
+use super::options::WRITE_OPTIONS;
+use super::words;
+
+const INCREMENTAL: &str = "belongs to incremental loads, which this version does not have";
+const CATALOGS: &str = "belongs to catalogs, which this version does not have";
+const FOLDERS_BY_DATE: &str = "(folders by date) is not in this version";
+const NULLS_OF_COMPONENTS: &str =
+    "does not apply to a component rule, which treats NULL in its own way";
+
+/// The whole file.
+pub(super) static FLOW: Block = Block {
+    name: "a flow",
+    doc: "One batch job: a source, transforms, rules, destinations.",
+    lifts_configure: false,
+    fields: &[
+        field("name", Kind::Text, "The flow's name: letters, digits, `_`, `-`, `.`.").required(),
+        field("vars", Kind::Vars, "Defaults of variables; `--var name=value` wins."),
+        field(
+            "connections",
+            Kind::Named(&CONNECTION),
+            "What sources and destinations share, by name.",
+        ),
+        field(
+            "components",
+            Kind::Named(&COMPONENT),
+            "The components that transforms and rules run, by name.",
+        ),
+        field("source", Kind::OneOrNamed(&SOURCE), "Where rows come from.")
+            .aliases(&["sources", "input", "inputs"])
+            .required(),
+        field("transforms", Kind::Chain(&STEP), "The main chain, in order.")
+            .aliases(&["transformations", "transform"]),
+        field(
+            "rules",
+            Kind::ChainOrMap(&RULE),
+            "Judged on the main chain's result, before any destination.",
+        )
+        .aliases(&["validations", "quality_rules"]),
+        field(
+            "quarantine",
+            Kind::Block(&super::destinations::DESTINATION),
+            "Where quarantined and rejected rows go; Parquet in the state folder by default.",
+        ),
+        field("destinations", Kind::OneOrMany(&super::destinations::DESTINATION), "Where rows go.")
+            .aliases(&["destination", "output", "outputs", "target"])
+            .required(),
+        field("limits", Kind::Limits, "What the flow asks of the sandbox."),
+        field(
+            "state",
+            Kind::Text,
+            "Folder of evidence and of the default quarantine; `.wasmhost` beside the flow file by default.",
+        ),
+    ],
+};
+
+const FORMAT: &str = "How the data is kept.";
+const FILE_FORMAT: &str = "The format of the files where `format` is `file`; Parquet by default.";
+const CONNECTION_TYPE: &str = "Accepted, and checked against `format`.";
+
+/// What sources and destinations share.
+pub(super) static CONNECTION: Block = Block {
+    name: "a connection",
+    doc: "What sources and destinations share. Their own settings win, key by key.",
+    lifts_configure: true,
+    fields: &[
+        field("format", Kind::Word(words::CONNECTION_FORMATS), FORMAT),
+        field("file_format", Kind::Word(words::CONNECTION_FORMATS), FILE_FORMAT),
+        field("connection_type", Kind::Word(words::CONNECTION_FORMATS), CONNECTION_TYPE),
+        field(
+            "base_path",
+            Kind::Text,
+            "Folder that relative paths begin at; itself relative to the flow file.",
+        ),
+        field("options", Kind::Block(&READ_OPTIONS), "Options of reading.")
+            .aliases(&["read_options"]),
+        field("write_options", Kind::Block(&WRITE_OPTIONS), "Options of writing."),
+        later("merge_options", "belongs to the merge strategies, which this version does not have"),
+        later("date_folder_partitions", FOLDERS_BY_DATE),
+        later("backward_days", INCREMENTAL),
+        later("backward", INCREMENTAL),
+        later("catalog", CATALOGS),
+        later("database", CATALOGS),
+        later("storage", "belongs to object stores; this version reads and writes local files"),
+    ],
+};
+
+/// A component's file.
+pub(super) static COMPONENT: Block = Block {
+    name: "a component",
+    doc: "A WebAssembly component, or a core module with embedded component types.",
+    lifts_configure: false,
+    fields: &[
+        field("path", Kind::Text, "The file, relative to the flow file."),
+        field(
+            "digest",
+            Kind::Text,
+            "`sha256:` and 64 hexadecimal digits; a file with other bytes is refused.",
+        ),
+        field("profile", Kind::Word(words::PROFILES), "How it is run."),
+        later("ref", "fetches a component from a registry, which this version does not do"),
+    ],
+};
+
+/// Where rows come from.
+pub(super) static SOURCE: Block = Block {
+    name: "a source",
+    doc: "Where rows come from.",
+    lifts_configure: true,
+    fields: &[
+        CONNECTION_FIELD,
+        field("connection_type", Kind::Word(words::READ_FORMATS), CONNECTION_TYPE),
+        field("format", Kind::Word(words::READ_FORMATS), FORMAT),
+        field("file_format", Kind::Word(words::READ_FORMATS), FILE_FORMAT),
+        PATH_FIELD,
+        SCHEMA_FIELD,
+        TABLE_FIELD,
+        field("columns", Kind::Names, "The columns wanted, in this order; all by default."),
+        field("options", Kind::Block(&READ_OPTIONS), "Options of reading.")
+            .aliases(&["read_options"]),
+        field("schema_hints", Kind::Types, "Column to type, where inference would guess wrong."),
+        field(
+            "recursive",
+            Kind::Bool,
+            "Whether folders are searched below their first level; true by default.",
+        ),
+        field(
+            "path_glob_filter",
+            Kind::Text,
+            "Which file names of a folder are read, such as `*.csv`.",
+        ),
+        later("query", "needs a query engine, which this version does not have").aliases(&["sql"]),
+        later("filter", "(rows left out while reading) is not in this version")
+            .aliases(&["filter_expression"]),
+        later(
+            "version_as_of",
+            "belongs to Delta and Iceberg sources, which this version does not have",
+        ),
+        later(
+            "timestamp_as_of",
+            "belongs to Delta and Iceberg sources, which this version does not have",
+        ),
+        later("watermark_columns", INCREMENTAL),
+        later("backward_days", INCREMENTAL),
+        later("backward", INCREMENTAL),
+        later(
+            "source_complete",
+            "belongs to the merge strategies, which this version does not have",
+        )
+        .aliases(&["read.source_complete"]),
+        later("date_folder_partitions", FOLDERS_BY_DATE),
+        later("catalog", CATALOGS),
+        later("database", CATALOGS),
+    ],
+};
+
+/// `connection`, as sources and destinations have it.
+pub(super) const CONNECTION_FIELD: Field =
+    field("connection", Kind::NameOr(&CONNECTION), "A connection's name, or a connection.")
+        .aliases(&["connection_name"]);
+/// `path`, likewise.
+pub(super) const PATH_FIELD: Field = field(
+    "path",
+    Kind::Text,
+    "Where; relative to the connection's `base_path`, or else to the flow file.",
+);
+/// `schema`, likewise.
+pub(super) const SCHEMA_FIELD: Field = field(
+    "schema",
+    Kind::Text,
+    "With `table`: the folder `schema/table` below the connection's `base_path`.",
+)
+.aliases(&["schema_name"]);
+/// `table`, likewise.
+pub(super) const TABLE_FIELD: Field = field("table", Kind::Text, "See `schema`.");
+
+/// A step of the main chain.
+pub(super) static STEP: Block = Block {
+    name: "a component step",
+    doc: "A step of the main chain. Rows that it rejects go to the quarantine.",
+    lifts_configure: false,
+    fields: &[
+        field("type", Kind::Word(words::STEP_TYPES), "The kind of step.").required(),
+        COMPONENT_FIELD,
+        CONFIG_FIELD,
+        field("on_failure", Kind::Word(words::ON_FAILURE), "What a failing batch leads to."),
+    ],
+};
+
+/// A rule.
+pub(super) static RULE: Block = Block {
+    name: "a component rule",
+    doc: "A rule on the main chain's result.",
+    lifts_configure: false,
+    fields: &[
+        field("type", Kind::Word(words::RULE_TYPES), "The kind of rule.").required(),
+        COMPONENT_FIELD,
+        CONFIG_FIELD,
+        field("severity", Kind::Word(words::SEVERITIES), "What a hit leads to; `fail` by default."),
+        field("name", Kind::Text, "A name for reports; the component's by default."),
+        later("where", "(which rows a rule judges) is not in this version"),
+        field("on_null", Kind::Any, "").never(NULLS_OF_COMPONENTS),
+    ],
+};
+
+const COMPONENT_FIELD: Field =
+    field("component", Kind::Text, "The component, by its name under `components`.").required();
+const CONFIG_FIELD: Field =
+    field("config", Kind::Any, "What the component is told; its own schema says what it takes.");

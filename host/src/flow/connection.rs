@@ -1,0 +1,167 @@
+//! Connections, and what a source or destination takes from one: its format, its folder, its options.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::blocks::CONNECTION;
+use super::format::Declared;
+use super::location::Folder;
+use super::location::below_base;
+use super::node::Node;
+use super::node::Shape;
+use super::open::Fields;
+use super::options::READ_OPTIONS;
+use super::options::WRITE_OPTIONS;
+use super::report::Located;
+use super::report::Report;
+use super::report::Spot;
+use crate::problem::Code;
+use crate::problem::known_names;
+
+/// A connection whose own settings were judged.
+#[derive(Debug, Clone)]
+pub(super) struct Connection<'a> {
+    /// An error where its format is set and cannot be one.
+    pub(super) format: Result<Declared, ()>,
+    /// An error where it is set and cannot be one.
+    base_path: Result<Option<Located<PathBuf>>, ()>,
+    pub(super) read_options: Option<Fields<'a>>,
+    pub(super) write_options: Option<Fields<'a>>,
+}
+
+/// Connections by name.
+pub(super) type Connections<'a> = BTreeMap<String, Option<Connection<'a>>>;
+
+/// All connections of the flow. One that could not be read is there by name, so that its users are not blamed.
+pub(super) fn connections<'a>(
+    report: &'a Report,
+    flow: &Fields<'a>,
+    folder: &Folder,
+) -> Connections<'a> {
+    let mut connections = Connections::new();
+    let Some(found) = flow.get("connections") else { return connections };
+    let Shape::Map(entries) = &found.node.shape else {
+        let what = format!(
+            "`connections` is a map from name to connection; this is {}",
+            found.node.kind()
+        );
+        report.add(Code::WrongType, &found.spot, what);
+        return connections;
+    };
+    for entry in entries {
+        let spot = found.spot.key(&entry.key, entry.at);
+        connections
+            .insert(entry.key.clone(), Connection::read(report, &entry.value, &spot, folder));
+    }
+    connections
+}
+
+impl<'a> Connection<'a> {
+    fn read(report: &'a Report, node: &'a Node, spot: &Spot, folder: &Folder) -> Option<Self> {
+        let fields = Fields::open(report, &CONNECTION, node, spot)?;
+        let format = Declared::read(report, &fields);
+        let options = |name, block| {
+            let found = fields.get(name)?;
+            let mut options = Fields::open(report, block, found.node, &found.spot)?;
+            options.verify_options();
+            // Also where nothing uses the connection.
+            if let Some(format) = format.as_ref().ok().and_then(Declared::alone) {
+                options.keep_used_by(format);
+            }
+            Some(options)
+        };
+        let read_options = options("options", &READ_OPTIONS);
+        let write_options = options("write_options", &WRITE_OPTIONS);
+        let base_path = match fields.get("base_path") {
+            None => Ok(None),
+            Some(_) => fields
+                .text("base_path")
+                .and_then(|path| folder.resolve(report, path))
+                .map(Some)
+                .ok_or(()),
+        };
+        Some(Self { format, base_path, read_options, write_options })
+    }
+
+    /// The connection that a source or destination names or holds.
+    ///
+    /// # Errors
+    /// Where it names or holds one that cannot be read; the problem is told.
+    pub(super) fn of(
+        report: &'a Report,
+        fields: &Fields<'a>,
+        connections: &Connections<'a>,
+        folder: &Folder,
+    ) -> Result<Option<Self>, ()> {
+        let Some(found) = fields.get("connection") else { return Ok(None) };
+        if let Shape::Map(_) = found.node.shape {
+            return Self::read(report, found.node, &found.spot, folder).map(Some).ok_or(());
+        }
+        let name = fields.text("connection").ok_or(())?;
+        match connections.get(name.value.trim()) {
+            Some(connection) => connection.clone().map(Some).ok_or(()),
+            None => {
+                let hint = known_names(&name.value, connections.keys().map(String::as_str));
+                report.add_hint(
+                    Code::UnknownName,
+                    &name.spot,
+                    format!("there is no connection `{}`", name.value),
+                    hint,
+                );
+                Err(())
+            }
+        }
+    }
+}
+
+/// Where a block's data is: its `path`, or `schema` and `table` below the connection's folder.
+pub(super) fn location(
+    report: &Report,
+    fields: &Fields<'_>,
+    connection: Option<&Connection<'_>>,
+    folder: &Folder,
+) -> Option<Located<PathBuf>> {
+    let base = match connection.map(|connection| &connection.base_path) {
+        Some(Err(())) => return None,
+        Some(Ok(base)) => base.as_ref(),
+        None => None,
+    };
+    let (path, schema, table) = (fields.text("path"), fields.text("schema"), fields.text("table"));
+    match (fields.get("path"), fields.get("schema"), fields.get("table")) {
+        (Some(_), None, None) => {
+            let path = path?;
+            match base {
+                Some(base) => Folder::at(base.value.clone()).resolve(report, path),
+                None => folder.resolve(report, path),
+            }
+        }
+        (Some(_), _, _) => {
+            let what = "`path` and `schema` with `table` are two ways to say where";
+            report.add_hint(Code::Contradiction, &fields.key_of("path"), what, "keep one of them");
+            None
+        }
+        (None, Some(_), Some(_)) => below_base(report, fields, base, schema?, table?),
+        (None, None, None)
+            if ["path", "schema", "table"].into_iter().any(|name| fields.is_attempted(name)) =>
+        {
+            None
+        }
+        (None, None, None) => {
+            report.add_hint(
+                Code::MissingKey,
+                &fields.spot,
+                format!("{} needs `path`", fields.block.name),
+                "or `schema` and `table` with a connection that has a `base_path`",
+            );
+            None
+        }
+        (None, set, _) => {
+            fields.missing(if set.is_some() {
+                "table` beside `schema"
+            } else {
+                "schema` beside `table"
+            });
+            None
+        }
+    }
+}

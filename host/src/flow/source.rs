@@ -1,0 +1,184 @@
+//! A source, from its block and its connection.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::DataType;
+
+use super::CsvRead;
+use super::JsonlRead;
+use super::ReadFormat;
+use super::Source;
+use super::blocks::SOURCE;
+use super::connection::Connection;
+use super::connection::Connections;
+use super::connection::location;
+use super::format::format;
+use super::location::Folder;
+use super::node::Node;
+use super::node::Shape;
+use super::open::Fields;
+use super::options::READ_OPTIONS;
+use super::report::Located;
+use super::report::Report;
+use super::report::Spot;
+use super::types::ColumnTypes;
+use crate::name::ColumnName;
+use crate::name::FlowName;
+use crate::problem::Code;
+
+/// The flow's one source.
+pub(super) fn source<'a>(
+    report: &'a Report,
+    flow: &Fields<'a>,
+    connections: &Connections<'a>,
+    folder: &Folder,
+) -> Option<Source> {
+    let found = flow.get("source")?;
+    let (name, node, spot) = match named(found.node) {
+        None => ("main".to_owned(), found.node, flow.key_of("source")),
+        Some(entries) => {
+            let [entry] = entries else {
+                let what =
+                    format!("the flow has {} sources; this version reads one", entries.len());
+                report.add_hint(
+                    Code::NotOffered,
+                    &found.spot,
+                    what,
+                    "several sources come with joins",
+                );
+                return None;
+            };
+            let spot = found.spot.key(&entry.key, entry.at);
+            if let Err(what) = FlowName::new(entry.key.as_str()) {
+                report.add(Code::WrongValue, &spot, what);
+            }
+            (entry.key.clone(), &entry.value, spot)
+        }
+    };
+    read(report, name, node, &spot, connections, folder)
+}
+
+/// The named sources, where the map holds names and not a source's own fields.
+fn named(node: &Node) -> Option<&[super::node::Entry]> {
+    let Shape::Map(entries) = &node.shape else { return None };
+    let is_name = |key: &str| SOURCE.find(key).is_none() && key != "configure";
+    let all = entries
+        .iter()
+        .all(|entry| is_name(&entry.key) && matches!(entry.value.shape, Shape::Map(_)));
+    (all && !entries.is_empty()).then_some(entries)
+}
+
+fn read<'a>(
+    report: &'a Report,
+    name: String,
+    node: &'a Node,
+    spot: &Spot,
+    connections: &Connections<'a>,
+    folder: &Folder,
+) -> Option<Source> {
+    let fields = Fields::open(report, &SOURCE, node, spot)?;
+    // All that can be judged is judged, so that one problem does not hide another.
+    let connection = Connection::of(report, &fields, connections, folder);
+    let connected = connection.as_ref().ok().and_then(Option::as_ref);
+    let own = match fields.get("options") {
+        Some(found) => Fields::open(report, &READ_OPTIONS, found.node, &found.spot),
+        None => None,
+    };
+    if let Some(own) = &own {
+        own.verify_options();
+    }
+    let columns = fields.names("columns");
+    let hints = fields.types("schema_hints");
+    let recursive = fields.flag("recursive");
+    let path_glob_filter = fields.text("path_glob_filter");
+    if let Some(glob) = &path_glob_filter
+        && let Err(error) = globset::Glob::new(&glob.value)
+    {
+        report.add(
+            Code::WrongValue,
+            &glob.spot,
+            format!("`{}` is no pattern: {}", glob.value, error.kind()),
+        );
+    }
+    // A connection that cannot be read leaves format and place unknown; it was told why.
+    let (format, path) = match &connection {
+        Ok(connection) => (
+            format(report, &fields, connection.as_ref().map(|connection| &connection.format)),
+            location(report, &fields, connection.as_ref(), folder),
+        ),
+        Err(()) => (None, None),
+    };
+    let under = connected.and_then(|connection| connection.read_options.as_ref());
+    let mut options = own.unwrap_or_else(|| Fields::none(report, &READ_OPTIONS, spot)).over(under);
+    let format = format?.value;
+    options.keep_used_by(format);
+    let schema_hints = schema_hints(report, hints, &options);
+    let path = path?;
+    Some(Source {
+        name,
+        path: path.value,
+        format: read_format(report, format, &options)?,
+        columns: columns.map(|columns| columns.value),
+        schema_hints,
+        merge_schema: options.flag("merge_schema").is_some_and(|flag| flag.value),
+        allow_missing: options.flag("allow_missing").is_some_and(|flag| flag.value),
+        recursive: recursive.is_none_or(|flag| flag.value),
+        path_glob_filter: path_glob_filter.map(|glob| glob.value),
+        at: report.place(spot),
+    })
+}
+
+/// `schema_hints` and the option `schema` together; they may not disagree.
+fn schema_hints(
+    report: &Report,
+    hints: Option<Located<ColumnTypes>>,
+    options: &Fields<'_>,
+) -> BTreeMap<ColumnName, DataType> {
+    let mut types = BTreeMap::new();
+    let declared = options.types("schema");
+    for (column, data_type) in hints.into_iter().chain(declared).flat_map(|types| types.value) {
+        if let Some(other) = types.insert(column.value.clone(), data_type.clone())
+            && other != data_type
+        {
+            let what =
+                format!("`{}` has two types: `schema_hints` and `schema` disagree", column.value);
+            report.add(Code::Contradiction, &column.spot, what);
+        }
+    }
+    types
+}
+
+fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<ReadFormat> {
+    let infer_schema_rows = options
+        .count("infer_schema_rows")
+        .map(|rows| usize::try_from(rows.value).unwrap_or(usize::MAX));
+    Some(match format {
+        "csv" => {
+            let csv = CsvRead {
+                header: options.flag("header").is_none_or(|flag| flag.value),
+                delimiter: options.character("delimiter").map_or(b',', |c| c.value),
+                quote: options.character("quote").map_or(b'"', |c| c.value),
+                escape: options.character("escape").map(|c| c.value),
+                null_values: options
+                    .texts("null_values")
+                    .map(|texts| texts.value)
+                    .unwrap_or_default(),
+                infer_schema_rows,
+            };
+            if csv.delimiter == csv.quote {
+                let what = "`delimiter` and `quote` are the same character";
+                report.add(Code::Contradiction, &options.key_of("delimiter"), what);
+            }
+            if !csv.header && options.get("schema").is_some() {
+                let what = "`schema` for files without a header (names by position) is not in this version";
+                let hint =
+                    "the columns are `column_1`, `column_2`, …: give them types by `schema_hints`";
+                report.add_hint(Code::NotOffered, &options.key_of("schema"), what, hint);
+            }
+            ReadFormat::Csv(csv)
+        }
+        "parquet" => ReadFormat::Parquet {},
+        "jsonl" => ReadFormat::Jsonl(JsonlRead { infer_schema_rows }),
+        _ => return None,
+    })
+}

@@ -1,0 +1,196 @@
+//! `Plan`: what will happen, nothing left to decide. `resolve` makes it, purely, from a flow and facts; `explain` shows it.
+
+use std::path::PathBuf;
+
+use arrow::datatypes::SchemaRef;
+use serde::Serialize;
+use serde::Serializer;
+use serde::ser::SerializeSeq;
+use serde_json::Value;
+
+use crate::component::Limits;
+use crate::component::Reason;
+use crate::component::RowEffect;
+use crate::component::Statefulness;
+use crate::flow::Load;
+use crate::flow::WriteFormat;
+use crate::name::ColumnName;
+use crate::name::DestinationName;
+use crate::name::FlowName;
+use crate::table::Severity;
+use crate::table::TableChange;
+
+mod explain;
+pub mod facts;
+pub mod quarantine;
+mod resolve;
+
+pub use explain::explain;
+pub use resolve::resolve;
+
+/// What will happen. It serialises, so that it can be shown and compared.
+#[derive(Debug, Clone, Serialize)]
+pub struct Plan {
+    /// The flow.
+    pub flow: FlowName,
+    /// SHA-256 of the flow file.
+    pub flow_digest: String,
+    /// What is read.
+    pub source: SourcePlan,
+    /// The main chain, in order.
+    pub steps: Vec<StepPlan>,
+    /// The main chain's result.
+    #[serde(serialize_with = "columns")]
+    pub main: SchemaRef,
+    /// What judges it.
+    pub rules: Vec<RulePlan>,
+    /// Where hit and rejected rows go; absent where nothing can send any there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<QuarantinePlan>,
+    /// Where rows go, in order of commit.
+    pub destinations: Vec<DestinationPlan>,
+    /// The sandbox's limits in force.
+    pub limits: Limits,
+}
+
+/// What is read.
+#[derive(Debug, Clone, Serialize)]
+pub struct SourcePlan {
+    /// The source's name.
+    pub name: String,
+    /// As the flow says it, made absolute or relative to the working folder.
+    pub path: PathBuf,
+    /// The format's name.
+    pub format: &'static str,
+    /// The files, in the order in which they are read.
+    pub files: Vec<FilePlan>,
+    /// The columns.
+    #[serde(serialize_with = "columns")]
+    pub schema: SchemaRef,
+}
+
+/// A file that is read.
+#[derive(Debug, Clone, Serialize)]
+pub struct FilePlan {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A component at work in the chain.
+#[derive(Debug, Clone, Serialize)]
+pub struct StepPlan {
+    /// The component, as the flow calls it.
+    pub component: String,
+    /// Its bytes.
+    pub digest: String,
+    /// Its own name and version.
+    pub described_as: String,
+    /// Its configuration.
+    pub config: Value,
+    /// What it does to the rows.
+    pub row_effect: RowEffect,
+    /// How the input is spread over instances.
+    pub statefulness: Statefulness,
+    /// Columns that enter the sandbox.
+    pub enters: Vec<String>,
+    /// Columns that the guest computes.
+    pub computes: Vec<String>,
+    /// Columns carried past the guest.
+    pub carries: Vec<String>,
+    /// Why it may reject rows.
+    pub reasons: Vec<Reason>,
+    /// The rows it is given.
+    #[serde(skip)]
+    pub input: SchemaRef,
+}
+
+/// A component that judges.
+#[derive(Debug, Clone, Serialize)]
+pub struct RulePlan {
+    /// The rule's name.
+    pub name: String,
+    /// The component, as the flow calls it.
+    pub component: String,
+    /// Its bytes.
+    pub digest: String,
+    /// Its own name and version.
+    pub described_as: String,
+    /// Its configuration.
+    pub config: Value,
+    /// What a hit leads to.
+    pub severity: Severity,
+    /// How the input is spread over instances.
+    pub statefulness: Statefulness,
+    /// Columns that enter the sandbox.
+    pub enters: Vec<String>,
+    /// What it judges.
+    pub reasons: Vec<Reason>,
+}
+
+/// Where rows go.
+#[derive(Debug, Clone, Serialize)]
+pub struct DestinationPlan {
+    /// Its name.
+    pub name: DestinationName,
+    /// Its folder.
+    pub path: PathBuf,
+    /// How rows are written.
+    pub format: WriteFormat,
+    /// The strategy, as the flow says it.
+    pub load: Load,
+    /// What the strategy makes of it.
+    pub change: TableChange,
+    /// Its columns, as positions in the main chain's result.
+    pub projection: Vec<usize>,
+    /// Its final rows.
+    #[serde(serialize_with = "columns")]
+    pub schema: SchemaRef,
+    /// The columns that split it into folders.
+    pub partition_columns: Vec<ColumnName>,
+    /// What is there now.
+    pub target: TargetState,
+}
+
+/// What is at a destination before the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetState {
+    /// Nothing: the run creates it.
+    New,
+    /// It is there; the version where the format has versions.
+    Exists(Option<u64>),
+}
+
+/// Where hit and rejected rows go.
+#[derive(Debug, Clone, Serialize)]
+pub struct QuarantinePlan {
+    /// Its folder.
+    pub path: PathBuf,
+    /// How rows are written.
+    pub format: WriteFormat,
+    /// Its columns: where a row comes from and why it is here, then the row.
+    #[serde(serialize_with = "columns")]
+    pub schema: SchemaRef,
+}
+
+/// A schema as a list of columns.
+fn columns<S: Serializer>(schema: &SchemaRef, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Column<'a> {
+        name: &'a str,
+        r#type: String,
+        nullable: bool,
+    }
+    let mut list = serializer.serialize_seq(Some(schema.fields().len()))?;
+    for field in schema.fields() {
+        let column = Column {
+            name: field.name(),
+            r#type: field.data_type().to_string(),
+            nullable: field.is_nullable(),
+        };
+        list.serialize_element(&column)?;
+    }
+    list.end()
+}

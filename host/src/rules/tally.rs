@@ -1,0 +1,97 @@
+//! Counts of a run's verdicts: every rule is there, also one that nothing hit.
+
+use crate::batch::Origin;
+use crate::component::findings::Conclusion;
+use crate::component::findings::Judged;
+use crate::rules::Seat;
+use crate::table::ReasonTally;
+use crate::table::RuleTally;
+use crate::table::Severity;
+use crate::table::VerdictCounts;
+
+/// How many hit rows of a reason the evidence names.
+const EXAMPLES_MAX: usize = 5;
+
+/// The counts of all rules of a chain.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    rules: Vec<RuleTally>,
+}
+
+impl Tally {
+    /// No rows yet.
+    #[must_use]
+    pub fn new(seats: &[Seat]) -> Self {
+        let rule = |seat: &Seat| {
+            let reason = |reason: &crate::component::Reason| ReasonTally {
+                code: reason.code.clone(),
+                columns: reason.columns.clone(),
+                counts: VerdictCounts::default(),
+                table_findings: Vec::new(),
+                examples: Vec::new(),
+            };
+            RuleTally {
+                name: seat.name.clone(),
+                severity: seat.severity,
+                reasons: seat.reasons.iter().map(reason).collect(),
+            }
+        };
+        Self { rules: seats.iter().map(rule).collect() }
+    }
+
+    /// Adds what the rules found in one batch; `findings` has one entry a rule.
+    pub fn add(&mut self, origin: &Origin, findings: &[Vec<Judged>]) {
+        for (rule, judged) in self.rules.iter_mut().zip(findings) {
+            for piece in judged {
+                for judgement in &piece.judgements {
+                    let tally = &mut rule.reasons[judgement.reason];
+                    let failed = judgement.hits.count_set_bits();
+                    tally.counts.evaluated += judgement.evaluated as u64;
+                    tally.counts.failed += failed as u64;
+                    tally.counts.passed += (judgement.evaluated - failed) as u64;
+                    tally.counts.null += judgement.nulls as u64;
+                    tally.counts.skipped += (piece.rows - judgement.evaluated) as u64;
+                    let room = EXAMPLES_MAX - tally.examples.len();
+                    let hit = judgement.hits.set_indices().take(room);
+                    tally.examples.extend(
+                        hit.map(|row| (origin.file.to_string(), origin.row(piece.start + row))),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Adds what a rule (by position) found at the end. A row that is named twice for one reason counts once.
+    pub fn conclude(&mut self, rule: usize, conclusion: Conclusion) {
+        let Conclusion { tables, mut rows } = conclusion;
+        rows.sort_unstable();
+        rows.dedup();
+        let reasons = &mut self.rules[rule].reasons;
+        for late in rows {
+            let counts = &mut reasons[late.reason].counts;
+            // A late hit is of a row that `check` had let pass; where it had not judged it, it has now.
+            if counts.passed > 0 {
+                counts.passed -= 1;
+            } else {
+                counts.skipped = counts.skipped.saturating_sub(1);
+                counts.evaluated += 1;
+            }
+            counts.failed += 1;
+        }
+        for table in tables {
+            reasons[table.reason].table_findings.push((table.measured, table.threshold));
+        }
+    }
+
+    /// Whether a rule of severity `fail` was hit: nothing may be written then.
+    #[must_use]
+    pub fn says_no(&self) -> bool {
+        self.rules.iter().any(|rule| rule.severity == Severity::Fail && rule.is_hit())
+    }
+
+    /// The counts, a rule an entry.
+    #[must_use]
+    pub fn rules(&self) -> &[RuleTally] {
+        &self.rules
+    }
+}

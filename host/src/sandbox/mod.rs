@@ -1,0 +1,30 @@
+//! The sandbox: runs components, trusts nothing that comes back.
+//!
+//! A guest reaches nothing but a capped log. Every call has a deadline, every instance a memory limit, every byte that
+//! comes back is judged against what was agreed in `open`. After any failure the instance is dropped, never reused.
+
+mod bindings;
+mod cache;
+#[expect(unreachable_pub, reason = "the guest SDK exports it")]
+#[path = "../../../guest-sdk/src/encode.rs"]
+mod encode;
+mod engine;
+mod error;
+mod exchange;
+mod instance;
+mod judge;
+mod log;
+mod opening;
+mod pool;
+mod rule;
+mod transform;
+
+pub use cache::Cache;
+pub use engine::Compiled;
+pub use engine::Engine;
+pub use error::Breach;
+pub use error::SandboxError;
+pub use opening::Context;
+pub use rule::RulePool;
+pub use transform::TransformPool;
+pub use transform::Transformed;

@@ -1,0 +1,377 @@
+//! A transform at work: batches in, batches and rejected rows out, every answer judged against what `open` agreed.
+
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::array::BooleanArray;
+use arrow::array::RecordBatch;
+use arrow::array::RecordBatchOptions;
+use arrow::array::UInt32Array;
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use serde_json::Value;
+
+use crate::batch::Batch;
+use crate::batch::Origin;
+use crate::component::ColumnSource;
+use crate::component::OpenedTransform;
+use crate::component::RowEffect;
+use crate::component::Statefulness;
+use crate::component::findings::Rejection;
+use crate::component::usage::Usage;
+use crate::sandbox::bindings::transform::TransformPlugin;
+use crate::sandbox::bindings::transform::exports::wasmhost::plugin::transform as wire;
+use crate::sandbox::bindings::types;
+use crate::sandbox::engine::Code;
+use crate::sandbox::engine::Compiled;
+use crate::sandbox::error::Breach;
+use crate::sandbox::error::SandboxError;
+use crate::sandbox::exchange::Rows;
+use crate::sandbox::exchange::decode_batch;
+use crate::sandbox::exchange::encode_batch;
+use crate::sandbox::exchange::encode_schema;
+use crate::sandbox::instance::Instance;
+use crate::sandbox::judge::bits;
+use crate::sandbox::judge::judgements;
+use crate::sandbox::opening;
+use crate::sandbox::opening::Context;
+use crate::sandbox::pool::Pool;
+use crate::sandbox::pool::Seat;
+use crate::sandbox::pool::batch_deadline;
+use crate::sandbox::pool::end_deadline;
+use crate::sandbox::pool::open_deadline;
+use crate::sandbox::pool::rows_offered;
+
+/// What became of a batch.
+#[derive(Debug, Clone, Default)]
+pub struct Transformed {
+    /// The rows that go on, in order.
+    pub batches: Vec<Batch>,
+    /// Rows that could not be transformed.
+    pub rejected: Vec<Rejection>,
+    /// Rows that a filter left out.
+    pub rows_filtered: u64,
+}
+
+/// Opened instances of a transform.
+pub struct TransformPool {
+    compiled: Compiled,
+    opened: OpenedTransform,
+    pool: Pool<TransformPlugin>,
+}
+
+impl std::fmt::Debug for TransformPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TransformPool")
+            .field("component", &self.compiled.component.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TransformPool {
+    /// Opens a transform for rows of schema `input`.
+    ///
+    /// # Errors
+    /// A component of the other world, one that refuses its configuration or the schema, or one that breaks the contract.
+    pub fn open(
+        compiled: &Compiled,
+        context: &Context,
+        config: &Value,
+        input: &SchemaRef,
+    ) -> Result<Self, SandboxError> {
+        let at = |breach: Breach| breach.at(&compiled.component.name, "open", None);
+        opening::check_input(input).map_err(at)?;
+        let opener = Opener {
+            compiled: compiled.clone(),
+            context: context.wire(),
+            config: config.to_string(),
+            input: Arc::clone(input),
+        };
+        let (first, opened) = opener.open().map_err(at)?;
+        let agreed = opened.clone();
+        let open = Box::new(move || match opener.open()? {
+            (instance, again) if again == agreed => Ok(instance),
+            _ => Err(Breach::protocol("another answer to the same `open`")),
+        });
+        Ok(Self {
+            compiled: compiled.clone(),
+            opened,
+            pool: Pool::new(first, &compiled.limits, open),
+        })
+    }
+
+    /// What was agreed.
+    #[must_use]
+    pub fn opened(&self) -> &OpenedTransform {
+        &self.opened
+    }
+
+    /// What was used so far.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.pool.usage()
+    }
+
+    /// Transforms a batch; `number` counts batches from 0, for messages. May be called from many threads at once if stateless.
+    ///
+    /// # Errors
+    /// Any breach of the contract or of a limit.
+    pub fn process(&self, number: u64, batch: &Batch) -> Result<Transformed, SandboxError> {
+        let mut done = Transformed::default();
+        let rows = batch.rows.num_rows();
+        let bytes = self
+            .opened
+            .projection
+            .iter()
+            .map(|at| batch.rows.column(*at).to_data().get_slice_memory_size().unwrap_or(0))
+            .sum();
+        let step = rows_offered(&self.compiled.limits, self.opened.max_rows, rows, bytes);
+        for start in (0..rows).step_by(step) {
+            let piece = batch.slice(start, step.min(rows - start));
+            self.piece(&piece, &mut done).map_err(|breach| {
+                breach.at(&self.compiled.component.name, "process", Some(number))
+            })?;
+        }
+        Ok(done)
+    }
+
+    /// Tells every instance that the input is over; what a whole-input transform kept back comes now.
+    ///
+    /// # Errors
+    /// Any breach of the contract or of a limit.
+    pub fn finish(&self) -> Result<Vec<Batch>, SandboxError> {
+        let mut batches = Vec::new();
+        let done = self.pool.end(|seat| self.end(seat, &mut batches));
+        done.map_err(|breach| breach.at(&self.compiled.component.name, "finish", None))?;
+        Ok(batches)
+    }
+
+    fn piece(&self, piece: &Batch, done: &mut Transformed) -> Result<(), Breach> {
+        match self.pool.with(|seat| self.call(seat, piece)) {
+            Ok(one) => {
+                done.batches.extend(one.batches);
+                done.rejected.extend(one.rejected);
+                done.rows_filtered += one.rows_filtered;
+                Ok(())
+            }
+            Err(breach)
+                if breach.is_memory()
+                    && self.opened.statefulness == Statefulness::Stateless
+                    && piece.rows.num_rows() > 1 =>
+            {
+                let half = piece.rows.num_rows() / 2;
+                self.piece(&piece.slice(0, half), done)?;
+                self.piece(&piece.slice(half, piece.rows.num_rows() - half), done)
+            }
+            Err(breach) => Err(breach),
+        }
+    }
+
+    fn call(&self, seat: &mut Seat<TransformPlugin>, piece: &Batch) -> Result<Transformed, Breach> {
+        let limits = &self.compiled.limits;
+        let rows = piece.rows.num_rows();
+        let wanted = piece.rows.project(&self.opened.projection).map_err(internal)?;
+        let bytes = encode_batch(&wanted)?;
+        seat.give(bytes.len(), rows);
+        let answer = seat.instance.call(batch_deadline(limits, rows), |store, bindings| {
+            bindings.wasmhost_plugin_transform().call_process(store, 0, &bytes)
+        })?;
+        let output = answer.map_err(opening::failure)?;
+        let origins =
+            |batch: &wire::OutputBatch| batch.origin.as_ref().map_or(0, |origin| 4 * origin.len());
+        let returned =
+            output.batches.iter().map(|batch| batch.computed.len() + origins(batch)).sum();
+        seat.take_back(returned, limits)?;
+        self.pool.count(bytes.len(), returned);
+        self.judge(seat, piece, output)
+    }
+
+    /// Holds an answer against the contract, and puts carried and computed columns together.
+    fn judge(
+        &self,
+        seat: &mut Seat<TransformPlugin>,
+        piece: &Batch,
+        output: wire::Output,
+    ) -> Result<Transformed, Breach> {
+        let rows = piece.rows.num_rows();
+        let wire::Output { batches, keep, rejects } = output;
+        let keep = match (keep, self.opened.row_effect) {
+            (None, _) => BooleanBuffer::new_set(rows),
+            (Some(keep), RowEffect::Filter) => bits(keep, rows, "a `keep` bitmap")?,
+            (Some(_), RowEffect::OneToOne | RowEffect::Many) => {
+                return Err(Breach::protocol(
+                    "a `keep` bitmap from a transform that is not a filter",
+                ));
+            }
+        };
+        let rejects = judgements(rejects, &self.opened.reasons, rows)?;
+        let rejected = Rejection::of(piece, &rejects).map_err(internal)?;
+        let stays = rejects.iter().fold(keep.clone(), |stays, reject| &stays & &!&reject.hits);
+        let rejected_rows = rejected.as_ref().map_or(0, |rejected| rejected.reasons.len());
+        let rows_filtered = (rows - stays.count_set_bits() - rejected_rows) as u64;
+        let batches = match self.opened.row_effect {
+            RowEffect::OneToOne | RowEffect::Filter => {
+                let computed = self.one_batch(batches, rows)?;
+                let whole = Batch {
+                    rows: self.assemble(&piece.rows, &computed)?,
+                    origin: piece.origin.clone(),
+                };
+                vec![whole.filter(&BooleanArray::new(stays, None)).map_err(internal)?]
+            }
+            RowEffect::Many => batches
+                .into_iter()
+                .map(|batch| self.made(seat, piece, batch))
+                .collect::<Result<_, _>>()?,
+        };
+        let batches = batches.into_iter().filter(|batch| batch.rows.num_rows() > 0).collect();
+        Ok(Transformed { batches, rejected: rejected.into_iter().collect(), rows_filtered })
+    }
+
+    /// The computed columns of a transform that answers row by row: one batch, or none where nothing is computed.
+    fn one_batch(
+        &self,
+        mut batches: Vec<wire::OutputBatch>,
+        rows: usize,
+    ) -> Result<RecordBatch, Breach> {
+        let computed = &self.opened.computed;
+        match (batches.pop(), batches.len()) {
+            (Some(batch), 0) if batch.origin.is_none() => {
+                decode_batch(batch.computed, computed, Rows::Exactly(rows))
+            }
+            (Some(_), 0) => {
+                Err(Breach::protocol("an `origin` from a transform that does not make rows"))
+            }
+            (None, _) if computed.fields().is_empty() => {
+                let options = RecordBatchOptions::new().with_row_count(Some(rows));
+                RecordBatch::try_new_with_options(Arc::clone(computed), Vec::new(), &options)
+                    .map_err(internal)
+            }
+            (last, others) => {
+                let found = others + usize::from(last.is_some());
+                Err(Breach::Protocol(format!(
+                    "{found} batches for one; a transform that does not make rows answers with one"
+                )))
+            }
+        }
+    }
+
+    /// A batch of a transform that makes rows; carried columns and places follow `origin`.
+    fn made(
+        &self,
+        seat: &mut Seat<TransformPlugin>,
+        piece: &Batch,
+        batch: wire::OutputBatch,
+    ) -> Result<Batch, Breach> {
+        let computed =
+            decode_batch(batch.computed, &self.opened.computed, Rows::AtMost(seat.rows_left()))?;
+        seat.returned(computed.num_rows());
+        let Some(origin) = batch.origin else {
+            return Ok(Batch {
+                rows: self.assemble_computed(&computed)?,
+                origin: Origin::unknown(),
+            });
+        };
+        if origin.len() != computed.num_rows() {
+            let what = format!(
+                "an `origin` of {} rows for a batch of {}",
+                origin.len(),
+                computed.num_rows()
+            );
+            return Err(Breach::Protocol(what));
+        }
+        if let Some(outside) = origin.iter().find(|row| **row as usize >= piece.rows.num_rows()) {
+            let what = format!("an `origin` that names row {outside} of {}", piece.rows.num_rows());
+            return Err(Breach::Protocol(what));
+        }
+        let carried = piece.take(&UInt32Array::from(origin)).map_err(internal)?;
+        Ok(Batch { rows: self.assemble(&carried.rows, &computed)?, origin: carried.origin })
+    }
+
+    fn assemble(&self, input: &RecordBatch, computed: &RecordBatch) -> Result<RecordBatch, Breach> {
+        let columns = self.opened.layout.iter().map(|source| match source {
+            ColumnSource::Input(at) => Arc::clone(input.column(*at)),
+            ColumnSource::Computed(at) => Arc::clone(computed.column(*at)),
+        });
+        RecordBatch::try_new(Arc::clone(&self.opened.output), columns.collect()).map_err(internal)
+    }
+
+    fn assemble_computed(&self, computed: &RecordBatch) -> Result<RecordBatch, Breach> {
+        if self.opened.layout.iter().any(|source| matches!(source, ColumnSource::Input(_))) {
+            return Err(Breach::protocol(
+                "made rows without `origin`, though its layout carries columns of the input",
+            ));
+        }
+        self.assemble(computed, computed)
+    }
+
+    fn end(
+        &self,
+        seat: &mut Seat<TransformPlugin>,
+        batches: &mut Vec<Batch>,
+    ) -> Result<(), Breach> {
+        let limits = &self.compiled.limits;
+        let deadline = end_deadline(limits);
+        let answer = seat.instance.call(deadline, |store, bindings| {
+            bindings.wasmhost_plugin_transform().call_end_input(store, 0)
+        })?;
+        answer.map_err(opening::failure)?;
+        loop {
+            let answer = seat.instance.call(deadline, |store, bindings| {
+                bindings.wasmhost_plugin_transform().call_finish(store)
+            })?;
+            let Some(bytes) = answer.map_err(opening::failure)? else { return Ok(()) };
+            if self.opened.row_effect != RowEffect::Many
+                || self.opened.statefulness == Statefulness::Stateless
+            {
+                return Err(Breach::protocol(
+                    "rows from `finish`, which only a transform with state that makes rows may return",
+                ));
+            }
+            seat.take_back(bytes.len(), limits)?;
+            self.pool.count(0, bytes.len());
+            let computed =
+                decode_batch(bytes, &self.opened.computed, Rows::AtMost(seat.rows_left()))?;
+            seat.returned(computed.num_rows());
+            batches.push(Batch {
+                rows: self.assemble_computed(&computed)?,
+                origin: Origin::unknown(),
+            });
+        }
+    }
+}
+
+/// All that is needed to open another instance.
+struct Opener {
+    compiled: Compiled,
+    context: types::Context,
+    config: String,
+    input: SchemaRef,
+}
+
+impl Opener {
+    fn open(&self) -> Result<(Instance<TransformPlugin>, OpenedTransform), Breach> {
+        let Compiled { engine, code, limits, .. } = &self.compiled;
+        let Code::Transform(pre) = code else {
+            return Err(Breach::Load("a rule, where a transform is due".to_owned()));
+        };
+        let mut instance = Instance::new(engine, limits, |store| pre.instantiate(store))?;
+        let inputs =
+            [types::NamedInput { name: "input".to_owned(), schema: encode_schema(&self.input) }];
+        let answer = instance.call(open_deadline(limits), |store, bindings| {
+            bindings.wasmhost_plugin_transform().call_open(
+                store,
+                &self.context,
+                &self.config,
+                &inputs,
+            )
+        })?;
+        let opened = opening::transform(answer.map_err(opening::failure)?, &self.input, limits)?;
+        Ok((instance, opened))
+    }
+}
+
+/// An error of Arrow's on data that was judged: a bug of ours, shown as what it is.
+fn internal(error: ArrowError) -> Breach {
+    Breach::Load(format!("the host cannot put its batch together: {error}"))
+}

@@ -1,0 +1,102 @@
+//! A flow as text: every field, in one stable order. New fields do not compile until they are shown.
+
+use std::fmt::Write;
+
+use wasmhost::flow::ComponentSource;
+use wasmhost::flow::Destination;
+use wasmhost::flow::Flow;
+use wasmhost::flow::Rule;
+use wasmhost::flow::Source;
+use wasmhost::flow::Step;
+
+macro_rules! json {
+    ($value:expr) => {
+        serde_json::to_string($value).unwrap()
+    };
+}
+
+pub(super) fn flow(flow: &Flow) -> String {
+    let Flow {
+        name,
+        file,
+        digest,
+        vars,
+        components,
+        source,
+        transforms,
+        rules,
+        quarantine,
+        destinations,
+        limits,
+        state,
+    } = flow;
+    let mut out = String::new();
+    let mut line = |text: String| writeln!(out, "{text}").unwrap();
+    assert_eq!(digest.len(), 64);
+    line(format!("flow {name} of {}, state {}", file.display(), state.display()));
+    vars.iter().for_each(|(name, value)| line(format!("var {name} = {value:?}")));
+    for (name, ComponentSource { path, digest, at }) in components {
+        assert!(at.line.is_some());
+        line(format!(
+            "component {name} {}{}",
+            path.display(),
+            digest.iter().map(|digest| format!(" {digest}")).collect::<String>()
+        ));
+    }
+    line(self::source(source));
+    transforms.iter().for_each(|step| line(format!("step {}", self::step(step))));
+    for Rule { name, step, severity } in rules {
+        line(format!("rule {name} {severity:?}: {}", self::step(step)));
+    }
+    quarantine
+        .iter()
+        .for_each(|quarantine| line(format!("quarantine {}", destination(quarantine))));
+    destinations.iter().for_each(|written| line(format!("destination {}", destination(written))));
+    limits.iter().for_each(|(name, value)| line(format!("limit {name} = {value}")));
+    out
+}
+
+fn source(source: &Source) -> String {
+    let Source {
+        name,
+        path,
+        format,
+        columns,
+        schema_hints,
+        merge_schema,
+        allow_missing,
+        recursive,
+        path_glob_filter,
+        at,
+    } = source;
+    assert!(at.line.is_some());
+    let mut out = format!("source {name} {} {}", path.display(), json!(format));
+    columns.iter().for_each(|columns| write!(out, "\n  columns {}", json!(columns)).unwrap());
+    schema_hints
+        .iter()
+        .for_each(|(column, hint)| write!(out, "\n  hint {column}: {hint}").unwrap());
+    write!(
+        out,
+        "\n  merge_schema {merge_schema}, allow_missing {allow_missing}, recursive {recursive}"
+    )
+    .unwrap();
+    path_glob_filter.iter().for_each(|glob| write!(out, ", only {glob}").unwrap());
+    out
+}
+
+fn step(step: &Step) -> String {
+    let Step { component, config, at } = step;
+    assert!(at.line.is_some());
+    format!("{component} {config}")
+}
+
+fn destination(destination: &Destination) -> String {
+    let Destination { name, path, format, load, columns, partition_columns, at } = destination;
+    assert!(at.line.is_some());
+    let mut out = format!("{name} {} {} {}", path.display(), json!(format), json!(load));
+    columns.iter().for_each(|columns| write!(out, "\n  columns {}", json!(columns)).unwrap());
+    if !partition_columns.is_empty() {
+        write!(out, "\n  partition_columns {}", json!(partition_columns)).unwrap();
+    }
+    out
+}
