@@ -19,6 +19,8 @@ use crate::flow::ParquetWrite;
 #[derive(Debug)]
 pub struct ParquetFile {
     writer: ArrowWriter<File>,
+    /// The same file: the writer does not give its own back once it has ended it.
+    file: File,
     target_bytes: u64,
 }
 
@@ -76,8 +78,8 @@ impl ParquetFile {
             .set_created_by(concat!("wasmhost version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
             .build();
-        let writer = ArrowWriter::try_new(file, schema, Some(properties))?;
-        Ok(Self { writer, target_bytes: options.target_file_size })
+        let writer = ArrowWriter::try_new(file.try_clone()?, schema, Some(properties))?;
+        Ok(Self { writer, file, target_bytes: options.target_file_size })
     }
 
     /// Adds rows; true where the file is as large as it should be.
@@ -110,7 +112,6 @@ impl ParquetFile {
     /// Where the file cannot be written.
     pub fn finish(mut self) -> Result<Written, ParquetError> {
         let footer = self.writer.finish()?;
-        let file = self.writer.inner().try_clone()?;
-        Ok(Written { file, footer })
+        Ok(Written { file: self.file, footer })
     }
 }
