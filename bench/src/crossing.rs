@@ -13,7 +13,9 @@ use arrow::array::Float64Array;
 use arrow::array::Int64Array;
 use arrow::array::RecordBatch;
 use arrow::array::StringArray;
+use arrow::buffer::Buffer;
 use arrow::datatypes::Float64Type;
+use arrow_ipc::reader::StreamDecoder;
 use serde_json::Value;
 use serde_json::json;
 
@@ -22,6 +24,7 @@ use crate::batch::Origin;
 use crate::batch::Positions;
 use crate::component::Limits;
 use crate::component::admit::admit;
+use crate::encode;
 use crate::flow::ComponentSource;
 use crate::kernel;
 use crate::measure::cpu;
@@ -33,6 +36,9 @@ use crate::sandbox::Engine;
 use crate::sandbox::TransformPool;
 
 type Failed = Box<dyn Error>;
+
+/// Further runs of the kernel within one call.
+const REPEATS: u32 = 8;
 
 /// The batch of the prototype that the aims come from: four columns, 3.7 MB.
 const ROWS: usize = 65_536;
@@ -114,28 +120,63 @@ fn full_trip(code: &Compiled, batch: &Batch) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Echo and a numeric kernel at three sizes, beside the same kernel run in the host on the same arrays.
-fn throughput(code: &Compiled) -> Result<(), Failed> {
-    println!(
-        "\nbatch of two float columns      echo            kernel in sandbox   kernel native       ratio"
+/// The host's own share of a full trip: what is left is the way through the engine and the guest's part.
+fn host_share(batch: &Batch, copy: Duration) -> Result<(), Failed> {
+    let line = |what: &str, time: Duration| {
+        println!("{what:<43}{:>12}   {:.2} copies", shown(time), time.as_secs_f64() / copy.as_secs_f64());
+    };
+    let rows = &batch.rows;
+    line("  of it: the host encodes", cpu(|| encode::encode_batch(black_box(rows)).map(|bytes| drop(black_box(bytes))))?);
+    let stream = [encode::encode_schema(&rows.schema()), encode::encode_batch(rows)?].concat();
+    let stream = Buffer::from_vec(stream);
+    line(
+        "  of it: the host decodes and validates",
+        cpu(|| {
+            let mut stream = stream.clone();
+            let decoded = StreamDecoder::new().decode(&mut stream)?.ok_or("no batch")?;
+            black_box(decoded);
+            Ok::<_, Failed>(())
+        })?,
     );
+    Ok(())
+}
+
+/// Echo at three sizes, beside plain copies; a numeric kernel, beside the same kernel run in the host on the same arrays.
+///
+/// A kernel's own time is the slope over repeats within one call, so that the crossing is not in it.
+fn throughput(code: &Compiled) -> Result<(), Failed> {
+    println!("\nbatch of two float columns");
+    println!("     size    echo                        one kernel, crossing included   kernel alone: sandbox, native, ratio");
     for size in [1 << 10, 1 << 20, 16 << 20] {
         let batch = two_columns(size / 16);
-        let echo = open(code, &json!({"mode": "echo"}), &batch)?;
-        let echo = cpu(|| process(&echo, &batch))?;
-        let sandboxed = open(code, &json!({"mode": "kernel"}), &batch)?;
-        let sandboxed = cpu(|| process(&sandboxed, &batch))?;
-        let native = cpu(|| native(&batch))?;
-        let rate = |time: Duration| {
-            format!("{:>9} {:>5.2} GB/s", shown(time), size as f64 / time.as_secs_f64() / 1e9)
+        let bytes = vec![1_u8; size];
+        let mut to = vec![0_u8; size];
+        let copy = cpu(|| {
+            to.copy_from_slice(black_box(&bytes));
+            black_box(&mut to);
+            Ok::<_, Failed>(())
+        })?;
+        let timed = |config: Value| {
+            let pool = open(code, &config, &batch)?;
+            cpu(|| process(&pool, &batch))
         };
-        let ratio = sandboxed.as_secs_f64() / native.as_secs_f64();
+        let echo = timed(json!({"mode": "echo"}))?;
+        let once = timed(json!({"mode": "kernel"}))?;
+        let often = timed(json!({"mode": "kernel", "repeats": 1 + REPEATS}))?;
+        let sandboxed = often.saturating_sub(once) / REPEATS;
+        let native_once = cpu(|| native(&batch, 1))?;
+        let native = cpu(|| native(&batch, 1 + REPEATS))?.saturating_sub(native_once) / REPEATS;
+        let rate = |time: Duration| format!("{:>9} {:>5.2} GB/s", shown(time), size as f64 / time.as_secs_f64() / 1e9);
+        let ratio = |a: Duration, b: Duration| a.as_secs_f64() / b.as_secs_f64();
         println!(
-            "{:>8} KiB  {}   {}   {}   {ratio:.2}",
+            "{:>5} KiB  {} {:>5.1} copies   {}   {} {} {:.2}",
             size >> 10,
             rate(echo),
+            ratio(echo, copy),
+            rate(once),
             rate(sandboxed),
-            rate(native)
+            rate(native),
+            ratio(sandboxed, native)
         );
     }
     Ok(())
@@ -161,10 +202,13 @@ fn process(pool: &TransformPool, batch: &Batch) -> Result<(), Failed> {
 }
 
 /// The guest's kernel, run here: columns in, a column out.
-fn native(batch: &Batch) -> Result<(), Failed> {
+fn native(batch: &Batch, repeats: u32) -> Result<(), Failed> {
     let column = |at: usize| batch.rows.column(at).as_primitive::<Float64Type>().values();
     let mut out = vec![0.0; batch.rows.num_rows()];
-    kernel::kernel(black_box(column(0)), column(1), &mut out);
+    for _ in 0..repeats {
+        kernel::kernel(black_box(column(0)), black_box(column(1)), &mut out);
+        black_box(&mut out);
+    }
     let result: ArrayRef = Arc::new(Float64Array::from(out));
     black_box(result);
     Ok(())
