@@ -4,4 +4,5 @@
 mod flows;
 mod guests;
 mod layers;
+mod run;
 mod sandbox;
