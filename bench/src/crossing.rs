@@ -45,7 +45,7 @@ pub fn run(guest: &Path) -> Result<(), Failed> {
         run_ms: 86_400_000,
         ..Limits::default()
     };
-    let engine = Engine::new(limits.wasm_stack_bytes)?;
+    let engine = Engine::new(limits.wasm_stack_bytes, None)?;
     let source = ComponentSource { path: guest.to_owned(), digest: None, at: Place::default() };
     let component = admit("echo", &source, 64 << 20).map_err(|problems| format!("{problems:?}"))?;
     let started = Instant::now();

@@ -177,6 +177,7 @@ fn twice(name: &str) -> Diagnostic {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed test panics")]
 mod tests {
     use super::*;
     use crate::Accept;

@@ -28,6 +28,7 @@ pub mod decode;
 pub mod encode;
 mod failure;
 mod findings;
+mod function_macros;
 pub mod functions;
 pub mod glue;
 #[cfg(not(target_arch = "wasm32"))]
@@ -51,9 +52,9 @@ pub use layout::Layout;
 pub use rule::{Checks, Conclusion, Rule};
 pub use transform::{Output, Transform};
 
-#[doc(hidden)]
+// The Arrow that the traits speak.
 pub use arrow_array;
-#[doc(hidden)]
+pub use arrow_buffer;
 pub use arrow_schema;
 
 /// Makes panics of this component readable in the host's log. The macros do it; bare components may.

@@ -16,6 +16,8 @@ macro_rules! transform {
                     INSTANCE.with_borrow_mut(use_it)
                 }
             }
+            // Where nothing is exported, nothing else would use a private type.
+            const _: usize = size_of::<$transform>();
             type World = $crate::glue::TransformWorld<$transform>;
             $crate::export_transform!(World);
         };
@@ -36,6 +38,8 @@ macro_rules! rule {
                     INSTANCE.with_borrow_mut(use_it)
                 }
             }
+            // Where nothing is exported, nothing else would use a private type.
+            const _: usize = size_of::<$rule>();
             type World = $crate::glue::RuleWorld<$rule>;
             $crate::export_rule!(World);
         };

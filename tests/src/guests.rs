@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::OnceLock;
 
+use wasmhost::component::Component;
 use wasmhost::component::Limits;
 use wasmhost::component::admit::admit;
 use wasmhost::flow::ComponentSource;
@@ -21,6 +22,12 @@ pub(crate) fn path(package: &str) -> PathBuf {
     path
 }
 
+/// A guest, admitted.
+pub(crate) fn admitted(package: &str) -> Component {
+    let source = ComponentSource { path: path(package), digest: None, at: Place::default() };
+    admit(package, &source, 64 << 20).unwrap()
+}
+
 /// A guest, compiled, under these limits.
 pub(crate) fn compiled(package: &str, limits: Limits) -> Compiled {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
@@ -28,10 +35,8 @@ pub(crate) fn compiled(package: &str, limits: Limits) -> Compiled {
     let mut code = CODE.lock().unwrap();
     let code = code.get_or_insert_default().entry(package.to_owned()).or_insert_with(|| {
         let engine =
-            ENGINE.get_or_init(|| Engine::new(Limits::default().wasm_stack_bytes).unwrap());
-        let source = ComponentSource { path: path(package), digest: None, at: Place::default() };
-        let component = admit(package, &source, 64 << 20).unwrap();
-        engine.compile(component, Arc::new(Limits::default())).unwrap()
+            ENGINE.get_or_init(|| Engine::new(Limits::default().wasm_stack_bytes, None).unwrap());
+        engine.compile(admitted(package), Arc::new(Limits::default())).unwrap()
     });
     code.under(Arc::new(limits))
 }

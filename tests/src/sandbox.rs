@@ -14,6 +14,8 @@ use wasmhost::batch::Batch;
 use wasmhost::batch::Origin;
 use wasmhost::batch::Positions;
 use wasmhost::component::Limits;
+use wasmhost::sandbox::Cache;
+use wasmhost::sandbox::Engine;
 use wasmhost::sandbox::RulePool;
 use wasmhost::sandbox::SandboxError;
 use wasmhost::sandbox::TransformPool;
@@ -406,4 +408,41 @@ fn many_threads_share_a_pool_and_none_sees_anothers_rows() {
         }
     });
     assert!(pool.usage().instances <= 8);
+}
+
+#[test]
+fn cached_code_that_was_touched_is_never_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = || Cache::open(&folder.path().join("code"));
+    let works = |what: &str| {
+        let engine = Engine::new(Limits::default().wasm_stack_bytes, cache()).unwrap();
+        let code = engine.compile(guests::admitted("guest-verdict"), Arc::new(tight())).unwrap();
+        assert_eq!(code.describe().unwrap().name, "guest-verdict", "{what}");
+    };
+    let kept = |end: &str| {
+        let files =
+            std::fs::read_dir(folder.path().join("code")).unwrap().map(|file| file.unwrap().path());
+        files.filter(|path| path.extension().is_some_and(|found| found == end)).collect::<Vec<_>>()
+    };
+    works("fresh");
+    let ([code], [tag]) = (&kept("code")[..], &kept("tag")[..]) else { panic!("one file of each") };
+    let good = std::fs::read(code).unwrap();
+    works("from the cache");
+
+    let mut bad = good.clone();
+    let middle = bad.len() / 2;
+    bad[middle] ^= 1;
+    std::fs::write(code, &bad).unwrap();
+    works("a flipped bit");
+    assert_eq!(std::fs::read(code).unwrap().len(), good.len(), "compiled anew and kept");
+    assert_ne!(std::fs::read(code).unwrap(), bad);
+
+    std::fs::write(tag, [0; 32]).unwrap();
+    works("another tag");
+    std::fs::write(code, &good[..middle]).unwrap();
+    works("cut in half");
+
+    let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path().join("code"), open_to_all).unwrap();
+    assert!(cache().is_none(), "a folder that others can write is not trusted");
 }

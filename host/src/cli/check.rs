@@ -19,7 +19,7 @@ pub(super) fn check(call: &FlowCall) -> ExitCode {
             return Exit::User.into();
         }
     };
-    match run::check(&flow) {
+    match run::check(&flow, world) {
         Ok(components) if call.json => {
             render::json(
                 &json!({ "status": "succeeded", "flow": flow.name, "components": components }),

@@ -24,7 +24,9 @@ use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
 use crate::run::error::RunError;
+use crate::run::world::World;
 use crate::sandbox::Breach;
+use crate::sandbox::Cache;
 use crate::sandbox::Compiled;
 use crate::sandbox::Context;
 use crate::sandbox::Engine;
@@ -52,10 +54,10 @@ pub(super) struct Loaded {
 }
 
 /// Gathers. Blocking: it compiles and reads files.
-pub(super) fn gather(flow: &Flow, context: &Context) -> Result<Gathered, RunError> {
+pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gathered, RunError> {
     let limits = Limits::effective(&flow.limits);
     // Components and the source do not depend on each other: the problems of both are reported.
-    let loaded = load(flow, &limits);
+    let loaded = load(flow, world, &limits);
     let discovered = Files::discover(&flow.source);
     let (loaded, source) = match (loaded, discovered) {
         (Ok(loaded), Ok(source)) => (loaded, source),
@@ -130,9 +132,11 @@ fn open_rules(
 /// Compiles and describes every component that the flow uses, and holds each step's configuration against its schema.
 pub(super) fn load(
     flow: &Flow,
+    world: World,
     limits: &Limits,
 ) -> Result<BTreeMap<ComponentName, Loaded>, RunError> {
-    let engine = Engine::new(limits.wasm_stack_bytes).map_err(RunError::Engine)?;
+    let cache = world.code_folder().and_then(|folder| Cache::open(&folder));
+    let engine = Engine::new(limits.wasm_stack_bytes, cache).map_err(RunError::Engine)?;
     let limits = Arc::new(limits.clone());
     let mut loaded = BTreeMap::new();
     let mut problems = Vec::new();

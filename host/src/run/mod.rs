@@ -77,7 +77,7 @@ pub struct Ended {
 /// Runs a flow to its end. The evidence is written before this returns, also for a failed run.
 pub async fn run(flow: &Arc<Flow>, world: World, run_id: RunId, report: Report<'_>) -> Ended {
     let mut record = recording::begin(flow, run_id, world.now());
-    let ended = attempt(flow, &mut record, report).await;
+    let ended = attempt(flow, world, &mut record, report).await;
     record.finished_at = world.now();
     let error = match ended {
         Ok(status) => {
@@ -97,8 +97,8 @@ pub async fn run(flow: &Arc<Flow>, world: World, run_id: RunId, report: Report<'
 ///
 /// # Errors
 /// All problems, or what keeps the sandbox from starting.
-pub fn check(flow: &Flow) -> Result<Vec<Descriptor>, RunError> {
-    let loaded = gather::load(flow, &Limits::effective(&flow.limits))?;
+pub fn check(flow: &Flow, world: World) -> Result<Vec<Descriptor>, RunError> {
+    let loaded = gather::load(flow, world, &Limits::effective(&flow.limits))?;
     Ok(loaded.into_values().map(|known| known.descriptor).collect())
 }
 
@@ -108,11 +108,11 @@ pub fn check(flow: &Flow) -> Result<Vec<Descriptor>, RunError> {
 /// All problems, or what cannot be read.
 pub async fn plan(flow: &Arc<Flow>, world: World, run_id: &RunId) -> Result<Plan, RunError> {
     let record = recording::begin(flow, run_id.clone(), world.now());
-    let gathered = gathered(flow, &record).await?;
+    let gathered = gathered(flow, world, &record).await?;
     resolve(flow, &gathered.facts).map_err(RunError::Problems)
 }
 
-async fn gathered(flow: &Arc<Flow>, record: &Record) -> Result<Gathered, RunError> {
+async fn gathered(flow: &Arc<Flow>, world: World, record: &Record) -> Result<Gathered, RunError> {
     let context = Context {
         run_id: record.run_id.to_string(),
         flow: flow.name.to_string(),
@@ -125,17 +125,18 @@ async fn gathered(flow: &Arc<Flow>, record: &Record) -> Result<Gathered, RunErro
         seed: recording::seed(&record.run_id),
     };
     let flow = Arc::clone(flow);
-    spawn_blocking(move || gather(&flow, &context))
+    spawn_blocking(move || gather(&flow, world, &context))
         .await
         .map_err(RunError::stopped("gathering facts"))?
 }
 
 async fn attempt(
     flow: &Arc<Flow>,
+    world: World,
     record: &mut Record,
     report: Report<'_>,
 ) -> Result<Status, RunError> {
-    let gathered = gathered(flow, record).await?;
+    let gathered = gathered(flow, world, record).await?;
     let plan = resolve(flow, &gathered.facts).map_err(RunError::Problems)?;
     recording::planned(record, &plan);
     report(Event::Planned(&plan));

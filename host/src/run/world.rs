@@ -1,4 +1,7 @@
-//! The world of a run: clock and ids. All time and all randomness enter here, so that a run can be repeated exactly.
+//! The world of a run: clock, ids, the machine. All time and all randomness enter here, so that a run can be repeated exactly.
+
+use std::env;
+use std::path::PathBuf;
 
 use chrono::DateTime;
 use chrono::SubsecRound as _;
@@ -24,6 +27,21 @@ impl World {
         match self {
             Self::Real => Utc::now().trunc_subsecs(6),
             Self::At(time) => *time,
+        }
+    }
+
+    /// Where machine code of components is kept between runs: the user's cache folder. None in tests, which share nothing.
+    #[must_use]
+    pub fn code_folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::Real => {
+                let named =
+                    |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+                let caches =
+                    named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
+                Some(caches.join("wasmhost").join("code"))
+            }
+            Self::At(_) => None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The engine: one a process. Its settings are the sandbox's walls; see `docs/sandbox.md` for the reason of each.
+//! The engine: one a process. Its settings are the sandbox's walls; the reason of each stands beside it.
 
 use std::sync::Arc;
 use std::thread;
@@ -14,6 +14,7 @@ use crate::component::Descriptor;
 use crate::component::Kind;
 use crate::component::Limits;
 use crate::sandbox::bindings;
+use crate::sandbox::cache::Cache;
 use crate::sandbox::error::Breach;
 use crate::sandbox::error::SandboxError;
 use crate::sandbox::instance::Guest;
@@ -28,6 +29,7 @@ pub(super) const TICK: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct Engine {
     wasm: wasmtime::Engine,
+    cache: Option<Cache>,
 }
 
 /// A component as machine code, linked with all that it may import.
@@ -60,15 +62,15 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Engine {
-    /// An engine whose guests get `wasm_stack_bytes` of stack, with its clock running.
+    /// An engine whose guests get `wasm_stack_bytes` of stack, with its clock running. Machine code is kept in `cache`, if there is one.
     ///
     /// # Errors
     /// Where this machine cannot run WebAssembly, in words.
-    pub fn new(wasm_stack_bytes: u64) -> Result<Self, String> {
+    pub fn new(wasm_stack_bytes: u64, cache: Option<Cache>) -> Result<Self, String> {
         let stack = usize::try_from(wasm_stack_bytes).map_err(|error| error.to_string())?;
         let wasm = wasmtime::Engine::new(&config(stack)).map_err(|error| format!("{error:#}"))?;
         start_clock(&wasm)?;
-        Ok(Self { wasm })
+        Ok(Self { wasm, cache })
     }
 
     /// Compiles a component and binds it to its world.
@@ -83,7 +85,7 @@ impl Engine {
         let refuse = |error: wasmtime::Error| {
             Breach::Load(format!("{error:#}")).at(&component.name, "load", None)
         };
-        let native = NativeComponent::new(&self.wasm, &component.bytes).map_err(refuse)?;
+        let native = self.native(&component).map_err(refuse)?;
         let mut linker = Linker::<Guest>::new(&self.wasm);
         bindings::log::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |guest| {
             &mut guest.log
@@ -97,6 +99,21 @@ impl Engine {
             Kind::Rule => Code::Rule(bindings::rule::RulePluginPre::new(pre).map_err(refuse)?),
         };
         Ok(Compiled { component, engine: self.wasm.clone(), code, limits })
+    }
+}
+
+impl Engine {
+    /// The machine code: from the cache, or compiled now.
+    fn native(&self, component: &Component) -> wasmtime::Result<NativeComponent> {
+        let kept = self.cache.as_ref().and_then(|cache| cache.get(&self.wasm, &component.digest));
+        if let Some(native) = kept {
+            return Ok(native);
+        }
+        let native = NativeComponent::new(&self.wasm, &component.bytes)?;
+        if let Some(cache) = &self.cache {
+            cache.put(&self.wasm, &component.digest, &native);
+        }
+        Ok(native)
     }
 }
 

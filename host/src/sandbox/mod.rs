@@ -4,6 +4,7 @@
 //! comes back is judged against what was agreed in `open`. After any failure the instance is dropped, never reused.
 
 mod bindings;
+mod cache;
 #[expect(unreachable_pub, reason = "the guest SDK exports it")]
 #[path = "../../../guest-sdk/src/encode.rs"]
 mod encode;
@@ -18,6 +19,7 @@ mod pool;
 mod rule;
 mod transform;
 
+pub use cache::Cache;
 pub use engine::Compiled;
 pub use engine::Engine;
 pub use error::Breach;

@@ -1,5 +1,6 @@
 //! Answers that break the contract, each in one way. Those that patch the bytes need a batch of at least three rows.
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use std::sync::Arc;
@@ -49,7 +50,7 @@ pub(crate) enum Wrong {
     NoBatch,
     /// Two batches where one is due.
     TwoBatches,
-    /// 80 MiB.
+    /// 68 MiB.
     HugeOutput,
     // The answer to `process`: bytes.
     /// Half of the bytes.
@@ -196,8 +197,11 @@ pub(crate) fn output(
         Wrong::NoBatch => output.batches.clear(),
         Wrong::TwoBatches => output.batches.push(output.batches[0].clone()),
         Wrong::HugeOutput => {
-            let text = "evil".repeat((20 << 20) / rows.max(1) + 1);
-            let texts = StringArray::from_iter_values((0..rows).map(|_| &text));
+            // With room made at first, so that it is this answer that is too big and not the memory on the way to it.
+            let text = "evil".repeat((17 << 20) / rows.max(1) + 1);
+            let mut texts = StringBuilder::with_capacity(rows, rows * text.len());
+            (0..rows).for_each(|_| texts.append_value(&text));
+            let texts = texts.finish();
             output.batches[0].computed = encode(vec![numbers(rows), Arc::new(texts)])?;
         }
         Wrong::Keep => output.keep = Some(bits(bytes, 0)),

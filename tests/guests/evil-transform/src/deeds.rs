@@ -11,8 +11,11 @@ pub(crate) enum Deed {
     Loop,
     /// Allocates, and touches what it gets, until it gets no more.
     Memory,
-    /// Calls itself without end.
+    /// Calls itself without end: the stack that the host keeps runs out.
     Stack,
+    /// Calls itself without end, with big frames: the stack that the guest keeps in its memory runs out, and the trap is
+    /// an access out of bounds.
+    ShadowStack,
     /// Panics with a message.
     Panic,
     /// Logs a million short lines.
@@ -41,6 +44,9 @@ impl Deed {
             Self::Stack => {
                 black_box(descend(0));
             }
+            Self::ShadowStack => {
+                black_box(descend_far(0));
+            }
             Self::Panic => panic!("as configured"),
             Self::LogLines => (0..1_000_000).for_each(|line| log::info(&format!("line {line}"))),
             Self::LogLine => log::warn(&"long ".repeat((8 << 20) / 5)),
@@ -54,6 +60,11 @@ impl Deed {
 
 #[expect(unconditional_recursion, reason = "that is the misdeed")]
 fn descend(depth: u64) -> u64 {
+    descend(black_box(depth) + 1) + 1
+}
+
+#[expect(unconditional_recursion, reason = "that is the misdeed")]
+fn descend_far(depth: u64) -> u64 {
     let frame = black_box([depth; 64]);
-    descend(depth + 1) + frame[(depth % 64) as usize]
+    descend_far(depth + 1) + frame[(depth % 64) as usize]
 }

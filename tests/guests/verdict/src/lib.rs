@@ -168,6 +168,7 @@ impl Seen {
 wasmhost_guest::rule!(Verdicts);
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed test panics")]
 mod tests {
     use super::*;
     use arrow_array::{ArrayRef, Float64Array, StringArray};

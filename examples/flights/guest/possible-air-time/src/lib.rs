@@ -84,6 +84,7 @@ impl Rule for PossibleAirTime {
 wasmhost_guest::rule!(PossibleAirTime);
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed test panics")]
 mod tests {
     use super::*;
     use arrow_array::StringArray;
