@@ -88,7 +88,7 @@ def load(db: duckdb.DuckDBPyConnection, work: Path) -> None:
     rows = QueryBuilder().register("lake", table).execute("SELECT * FROM lake")  # noqa: F841
     db.execute("CREATE TABLE lake AS SELECT * FROM rows")
     db.execute(f"CREATE TABLE parquet AS SELECT * FROM read_parquet('{work}/out/parquet/*.parquet')")
-    types = db.execute("SELECT column_name, data_type FROM (DESCRIBE expected)").fetchall()
+    types = db.execute("SELECT column_name, column_type FROM (DESCRIBE expected)").fetchall()
     types = ", ".join(f"'{name}': '{kind}'" for name, kind in types)
     db.execute(
         f"CREATE TABLE csv AS SELECT * FROM read_csv('{work}/out/csv/*.csv', header = true, types = {{{types}}})"
