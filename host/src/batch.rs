@@ -108,7 +108,6 @@ impl Batch {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use arrow::array::ArrayRef;
     use arrow::array::Int64Array;

@@ -6,3 +6,5 @@ mod guests;
 mod layers;
 mod run;
 mod sandbox;
+mod sources;
+mod writers;

@@ -89,8 +89,9 @@ fn misdeeds_of_any_call_are_traps_or_limits() {
     let deeds: &[(&str, &[&str])] = &[
         ("loop", &["the limit `", "_ms` allows "]),
         ("memory", &["the limit `memory_bytes` allows 67108864 bytes, asked were "]),
+        ("stack", &["the limit `wasm_stack_bytes`"]),
         (
-            "stack",
+            "shadow-stack",
             &[
                 "trapped: its stack ran over in endless recursion",
                 "(in guest_evil_",

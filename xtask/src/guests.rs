@@ -32,6 +32,14 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
     if let Some(rustc) = guest_rustc() {
         cargo.env("RUSTC", rustc);
     }
+    // A panic shows where it happened; folders of this machine have no place there, nor in a component's digest.
+    let cargo_home = std::env::var("CARGO_HOME")
+        .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))?;
+    let root = repo.root.display();
+    let flags = format!(
+        "-Ctarget-feature=+simd128 --remap-path-prefix={root}=wasmhost --remap-path-prefix={cargo_home}=cargo"
+    );
+    cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
     run_command(&mut cargo)?;
     println!("guests: {}", repo.guests().display());
 

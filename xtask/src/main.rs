@@ -1,6 +1,7 @@
 //! `cargo xtask …`: what a person or CI runs, on top of cargo. Each command builds what it needs.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a person")]
 
+mod bench;
 mod ci;
 mod demo;
 mod guests;
@@ -24,6 +25,7 @@ usage: cargo xtask <command>
   test     set up, build, run all tests: the guests' native ones, then the host's
   verify   run the example's flow, and compare what it wrote with what DuckDB and Python's deltalake make of the same flights;
            `verify FILE.csv[.gz]` takes other flights of the same columns. Needs python3; not part of ci
+  bench    measure what crossing the sandbox costs, in a release build
   ci       what .ci/run runs: format, lints, docs, licences, contract version, then all tests
   wit      record the text of wit/plugin.wit as that of its version (refused for a version that is already committed)
 
@@ -32,17 +34,17 @@ Guests are built with the compiler that $WASMHOST_GUEST_RUSTC or $RUSTC names, o
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
-    let words = args.iter().map(String::as_str).collect::<Vec<_>>();
-    if let ["verify", ref file @ ..] = words[..]
-        && file.len() <= 1
-    {
-        return ended(Repo::find().and_then(|repo| verify::run(&repo, file.first().copied())));
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    // The one command that takes an argument.
+    if let ["verify"] | ["verify", _] = words[..] {
+        return ended(Repo::find().and_then(|repo| verify::run(&repo, words.get(1).copied())));
     }
     let command = match words[..] {
         ["setup"] => setup::run,
         ["guests"] => guests::run,
         ["demo"] => demo::run,
         ["test"] => test::run,
+        ["bench"] => bench::run,
         ["ci"] => ci::run,
         ["wit"] => wit::record,
         [] | ["help" | "--help" | "-h"] => {

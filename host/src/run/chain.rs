@@ -53,7 +53,7 @@ pub(super) fn source(mut files: Files, mut seen: impl FnMut(&Batch) + Send + 'st
     let (sender, mut receiver) = mpsc::channel(READ_AHEAD);
     let reader = spawn_blocking(move || {
         loop {
-            let batch = match files.next() {
+            let batch = match files.next_batch() {
                 Ok(Some(batch)) => Ok(batch),
                 Ok(None) => return,
                 Err(error) => Err(RunError::from(error)),

@@ -93,6 +93,7 @@ pub(super) struct Deadline {
 pub(super) struct Instance<B> {
     store: Store<Guest>,
     bindings: B,
+    output_max: u64,
 }
 
 impl<B> Instance<B> {
@@ -112,8 +113,8 @@ impl<B> Instance<B> {
         let deadline = Deadline { limit: "open_ms", time: Duration::from_millis(limits.open_ms) };
         set_deadline(&mut store, deadline);
         let bindings = instantiate(&mut store)
-            .map_err(|error| breach(&mut store, deadline, &error, Breach::Load))?;
-        Ok(Self { store, bindings })
+            .map_err(|error| breach(&store, deadline, &error, Breach::Load))?;
+        Ok(Self { store, bindings, output_max: limits.output_bytes })
     }
 
     /// Calls an export under a deadline.
@@ -125,7 +126,16 @@ impl<B> Instance<B> {
         set_deadline(&mut self.store, deadline);
         self.store.data_mut().memory.refused = None;
         let answer = export(&mut self.store, &self.bindings);
-        answer.map_err(|error| breach(&mut self.store, deadline, &error, Breach::Protocol))
+        let output_max = self.output_max;
+        answer.map_err(|error| {
+            // The engine has no type of its own for an answer that is too large, so every answer that it cannot take is told the limit.
+            let other = |what| {
+                Breach::Protocol(format!(
+                    "{what} (the limit `output_bytes` allows {output_max} bytes a call)"
+                ))
+            };
+            breach(&self.store, deadline, &error, other)
+        })
     }
 
     /// The log since the last time.
@@ -147,10 +157,10 @@ fn set_deadline(store: &mut Store<Guest>, deadline: Deadline) {
 
 /// What an error of the engine means in our words. `other` names what is neither a trap nor a limit.
 fn breach(
-    store: &mut Store<Guest>,
+    store: &Store<Guest>,
     deadline: Deadline,
     error: &wasmtime::Error,
-    other: fn(String) -> Breach,
+    other: impl Fn(String) -> Breach,
 ) -> Breach {
     let guest = store.data();
     let trap = error.downcast_ref::<Trap>();

@@ -173,7 +173,6 @@ fn matcher(path: &Path, pattern: &str) -> Result<GlobMatcher, StorageError> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -3,6 +3,7 @@
 //! A run's files count when its manifest is there; it is written last. An overwrite keeps those of earlier runs in
 //! `_wasmhost/past`, so that a late retry of one of them still finds that it is done.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -19,6 +20,8 @@ use serde::Serialize;
 
 use super::DataPlace;
 use super::StorageError;
+use super::listing::SourceFile;
+use super::naming;
 use super::sync;
 use crate::name::DestinationName;
 use crate::name::FlowName;
@@ -139,6 +142,23 @@ pub fn current(folder: &Path) -> Result<Vec<Manifest>, StorageError> {
     Ok(manifests)
 }
 
+/// Those of a folder's files that count: all but files of runs of ours that never came to their manifest.
+#[must_use]
+pub fn counted(
+    folder: &Path,
+    manifests: &[Manifest],
+    mut files: Vec<SourceFile>,
+) -> Vec<SourceFile> {
+    let listed: HashSet<PathBuf> = manifests
+        .iter()
+        .flat_map(|it| it.files.iter().map(|file| folder.join(&file.path)))
+        .collect();
+    let ours =
+        |file: &Path| file.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()));
+    files.retain(|file| listed.contains(&file.path) || !ours(&file.path));
+    files
+}
+
 /// Keeps the manifests of `old` among the past ones of `new`.
 ///
 /// # Errors
@@ -156,7 +176,7 @@ pub fn keep_past(old: &Path, new: &Path) -> Result<(), StorageError> {
         let file = fs::File::open(&kept).map_err(StorageError::io(&kept, "open it"))?;
         sync::sync_file(&file, &kept)?;
     }
-    sync::sync_up_to(&past, new)
+    sync::sync_branches([past.join(PAST).as_path()].into_iter(), new)
 }
 
 fn place(folder: &Path, run_id: &RunId) -> PathBuf {

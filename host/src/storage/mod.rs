@@ -59,7 +59,7 @@ pub enum StorageError {
         /// The file.
         path: PathBuf,
         /// Where in it.
-        at: DataPlace,
+        at: Box<DataPlace>,
         /// What is wrong, with the value.
         what: String,
         /// The way out, where one is known.
@@ -132,7 +132,7 @@ impl StorageError {
 
     /// Contents that are wrong as a whole.
     pub fn data(path: &Path, at: DataPlace, what: impl Into<String>) -> Self {
-        Self::Data { path: path.to_owned(), at, what: what.into(), hint: None }
+        Self::Data { path: path.to_owned(), at: Box::new(at), what: what.into(), hint: None }
     }
 
     /// The same with a way out; errors of the system and of libraries have none.

@@ -71,10 +71,7 @@ pub fn cast_exact(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> 
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     let no_cast = |error: ArrowError| Misfit { index: 0, what: error.to_string() };
     let cast = cast_with_options(column, to, &strict);
-    if from.is_nested()
-        || *to == DataType::Utf8
-        || matches!(plain_type(from), plain if plain == *to)
-    {
+    if *to == DataType::Utf8 || plain_type(from) == *to {
         return cast.map_err(no_cast);
     }
     let cast = match cast {
@@ -98,6 +95,13 @@ pub fn cast_exact(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> 
     let back =
         cast_with_options(&cast, from, &CastOptions { safe: true, ..CastOptions::default() })
             .map_err(no_cast)?;
+    if from.is_nested() {
+        let lost =
+            |index: &usize| column.slice(*index, 1).as_ref() != back.slice(*index, 1).as_ref();
+        let lost =
+            if column.as_ref() == back.as_ref() { None } else { (0..column.len()).find(lost) };
+        return lost.map_or(Ok(cast), |index| Err(misfit(column, index, to)));
+    }
     let same = not_distinct(column, &back).map_err(no_cast)?;
     match same.values().iter().position(|same| !same) {
         Some(index) => Err(misfit(column, index, to)),

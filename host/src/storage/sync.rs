@@ -1,5 +1,6 @@
 //! Making files last: what is reported as written survives a power cut. Files first, then the folders that name them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -26,18 +27,20 @@ pub fn sync_folder(path: &Path) -> Result<(), StorageError> {
     sync_file(&folder, path)
 }
 
-/// Syncs a folder and those above it, up to and with `root`, so that a new branch of a tree lasts.
+/// Syncs the folders of these files and those above them, up to and with `root`, each once: new branches of a tree last.
 ///
 /// # Errors
 /// Where the system cannot say so.
-pub fn sync_up_to(folder: &Path, root: &Path) -> Result<(), StorageError> {
-    for above in folder.ancestors() {
-        sync_folder(or_here(above))?;
-        if above == root {
-            break;
-        }
+pub fn sync_branches<'a>(
+    files: impl Iterator<Item = &'a Path>,
+    root: &Path,
+) -> Result<(), StorageError> {
+    let mut folders = BTreeSet::from([root]);
+    for file in files {
+        folders.extend(file.ancestors().skip(1).take_while(|folder| folder.starts_with(root)));
     }
-    Ok(())
+    // Deepest first: a folder lasts before the entry that names it.
+    folders.into_iter().rev().try_for_each(|folder| sync_folder(or_here(folder)))
 }
 
 /// The folder that a path is in.
@@ -61,7 +64,7 @@ pub fn make_folder(path: &Path) -> Result<Option<PathBuf>, StorageError> {
     let topmost = missing.last().map(Path::to_owned);
     fs::create_dir_all(path).map_err(StorageError::io(path, "create it"))?;
     if let Some(topmost) = &topmost {
-        sync_up_to(path, topmost)?;
+        sync_branches([path.join("_").as_path()].into_iter(), topmost)?;
         sync_folder(parent(topmost))?;
     }
     Ok(topmost)

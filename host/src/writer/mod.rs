@@ -5,6 +5,7 @@
 mod delta;
 mod flat;
 mod stage;
+mod staged;
 
 use std::path::PathBuf;
 

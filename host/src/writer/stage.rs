@@ -16,11 +16,12 @@ use arrow::datatypes::SchemaRef;
 
 use super::Target;
 use super::WriteError;
+use super::staged::Staged;
+use super::staged::StagedFile;
 use crate::flow::WriteFormat;
 use crate::storage::StorageError;
 use crate::storage::encode;
 use crate::storage::encode::Encoder;
-use crate::storage::encode::Footer;
 use crate::storage::encode::Sealed;
 use crate::storage::jsonl;
 use crate::storage::naming::FileNames;
@@ -54,33 +55,6 @@ pub(super) struct Staging {
 struct OpenFile {
     encoder: Encoder,
     turn: u64,
-}
-
-/// The files of one run, not visible yet.
-#[derive(Debug)]
-pub(super) struct Staged {
-    /// The folder below which they are.
-    pub(super) root: PathBuf,
-    pub(super) names: FileNames,
-    /// All columns as they are written, those of the partitions among them.
-    pub(super) landing: SchemaRef,
-    /// The files that are complete.
-    pub(super) files: Vec<StagedFile>,
-    /// Files that never became complete.
-    unfinished: Vec<PathBuf>,
-    /// Rows of all files.
-    pub(super) rows: u64,
-}
-
-/// A file that is complete, on the disk, and not visible.
-#[derive(Debug)]
-pub(super) struct StagedFile {
-    /// From the staging root.
-    pub(super) path: PathBuf,
-    pub(super) values: Values,
-    pub(super) rows: u64,
-    pub(super) bytes: u64,
-    pub(super) footer: Option<Footer>,
 }
 
 impl Staging {
@@ -275,7 +249,6 @@ impl Staging {
         let Some(file) = self.open.remove(values) else { return Ok(()) };
         self.staged.unfinished.push(file.encoder.path().to_owned());
         let Sealed { path, rows, bytes, footer } = file.encoder.seal()?;
-        sync::sync_up_to(path.parent().unwrap_or(&self.staged.root), &self.staged.root)?;
         self.staged.unfinished.pop();
         let path = path.strip_prefix(&self.staged.root).unwrap_or(&path).to_owned();
         self.staged.files.push(StagedFile { path, values: values.clone(), rows, bytes, footer });
@@ -288,7 +261,12 @@ impl Staging {
             self.open.iter().map(|(values, file)| (file.turn, values.clone())).collect();
         waiting.sort();
         let sealed = waiting.into_iter().try_for_each(|(_, values)| self.seal(&values));
-        (self.stop(), sealed)
+        let staged = self.stop();
+        let files: Vec<_> = staged.files.iter().map(|file| staged.root.join(&file.path)).collect();
+        let lasting = sealed.and_then(|()| {
+            Ok(sync::sync_branches(files.iter().map(PathBuf::as_path), &staged.root)?)
+        });
+        (staged, lasting)
     }
 
     /// Leaves all files as they are.
@@ -297,20 +275,5 @@ impl Staging {
             .unfinished
             .extend(self.open.into_values().map(|file| file.encoder.path().to_owned()));
         self.staged
-    }
-}
-
-impl Staged {
-    /// Removes the files, each by its name, and the folders that are empty then.
-    pub(super) fn remove_files(&self) -> Result<(), StorageError> {
-        let complete = self.files.iter().map(|file| self.root.join(&file.path));
-        let paths: Vec<_> = complete.chain(self.unfinished.iter().cloned()).collect();
-        paths.iter().try_for_each(|path| sync::remove_file(path))?;
-        for path in &paths {
-            let folders = path.ancestors().skip(1).take_while(|folder| *folder != self.root);
-            // A folder that others use is not empty and stays.
-            folders.take_while(|folder| fs::remove_dir(folder).is_ok()).for_each(drop);
-        }
-        Ok(())
     }
 }

@@ -204,7 +204,6 @@ impl<R: Read> Records<R> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

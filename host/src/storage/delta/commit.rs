@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use super::Snapshot;
 use super::builder;
+use super::log;
 use super::open;
 use crate::name::ColumnName;
 use crate::storage::Cause;
@@ -107,7 +108,7 @@ pub async fn landed_before(table: &Snapshot, app_id: &str) -> Result<Option<Land
     let log = table.table.log_store();
     let state = table.table.snapshot().map_err(failed())?;
     match state.transaction_version(log.as_ref(), app_id).await.map_err(failed())? {
-        Some(_) => Ok(Some(Landed::Before(version_of(&table.path, app_id)))),
+        Some(_) => Ok(Some(Landed::Before(log::version_of(&table.path, app_id)))),
         None => Ok(None),
     }
 }
@@ -137,35 +138,42 @@ pub async fn commit(
     };
     let version = match tried {
         Ok(version) => version,
-        Err(error) => settle(path, error, matches!(base, Base::Nothing { .. }), mark).await?,
+        Err(error) => {
+            let creating = matches!(base, Base::Nothing { .. });
+            match settle(path, error, creating, mark).await? {
+                Some(version) if carries(path, version, files) => version,
+                // Another process committed this very run; the files at hand are not in the log.
+                before => return Ok(Landed::Before(before)),
+            }
+        }
     };
-    let log = path.join("_delta_log");
-    let entry = log.join(format!("{version:020}.json"));
+    let folder = path.join("_delta_log");
+    let entry = folder.join(format!("{version:020}.json"));
     let lasts = fs::File::open(&entry)
         .map_err(StorageError::io(&entry, "open it"))
         .and_then(|file| sync::sync_file(&file, &entry))
-        .and_then(|()| sync::sync_folder(&log))
+        .and_then(|()| sync::sync_folder(&folder))
         .and_then(|()| sync::sync_folder(path));
     // It is visible; only whether it outlives a power cut is open.
     lasts.map_err(|error| CommitError::Unknown { source: error.into() })?;
     Ok(Landed::Now(version))
 }
 
-/// After an error: whether the commit is in the log all the same.
+/// After an error: the version of the commit, if this run's is in the log all the same, where the log still tells.
 async fn settle(
     path: &Path,
     error: DeltaTableError,
     creating: bool,
     mark: &Mark,
-) -> Result<u64, CommitError> {
+) -> Result<Option<u64>, CommitError> {
     let table = match open(path).await {
         Ok(Some(table)) => table,
         Ok(None) => return Err(StorageError::library(path, "commit")(error).into()),
         Err(_) => return Err(CommitError::Unknown { source: error.into() }),
     };
     match landed_before(&table, &mark.app_id).await {
-        Ok(Some(Landed::Before(Some(version)) | Landed::Now(version))) => Ok(version),
-        Ok(Some(Landed::Before(None))) => Ok(table.version()),
+        Ok(Some(Landed::Now(version))) => Ok(Some(version)),
+        Ok(Some(Landed::Before(version))) => Ok(version),
         // Whatever was said: a table that is there now and was not then is somebody else's.
         Ok(None) if creating || is_conflict(&error) => {
             Err(CommitError::Conflict { source: error.into() })
@@ -268,19 +276,10 @@ fn generic(error: StorageError) -> DeltaTableError {
     DeltaTableError::Generic(error.to_string())
 }
 
-/// The version whose entry carries the mark; `None` where the entry was cleaned away.
-fn version_of(path: &Path, app_id: &str) -> Option<u64> {
-    let entries = fs::read_dir(path.join("_delta_log")).ok()?;
-    let mut versions: Vec<u64> = entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok())
-        .collect();
-    versions.sort_unstable_by(|a, b| b.cmp(a));
-    versions.into_iter().find(|version| {
-        let text = fs::read_to_string(path.join(format!("_delta_log/{version:020}.json")))
-            .unwrap_or_default();
-        let txn = |line: &str| {
-            serde_json::from_str::<Value>(line).ok().map(|action| action["txn"]["appId"] == app_id)
-        };
-        text.lines().filter(|line| line.contains("\"txn\"")).any(|line| txn(line).unwrap_or(false))
-    })
+/// Whether a version adds the first of these files; where there are none, nothing of ours can be missing from it.
+fn carries(path: &Path, version: u64, files: &[DataFile]) -> bool {
+    let Some(first) = files.first().and_then(|file| serde_json::to_value(add(file)).ok()) else {
+        return true;
+    };
+    log::entry(path, version).iter().any(|action| action["add"]["path"] == first["add"]["path"])
 }

@@ -1,6 +1,7 @@
 //! Delta tables: opening, what a table says of itself, and the one commit. The only place that names `deltalake`.
 
 mod commit;
+mod log;
 mod stats;
 
 use std::fs;
@@ -48,7 +49,7 @@ pub struct Snapshot {
 /// # Errors
 /// Where there is a log that cannot be read, or that power loss has cut.
 pub async fn open(path: &Path) -> Result<Option<Snapshot>, StorageError> {
-    if newest_entry(path)?.is_none() && !path.join("_delta_log/_last_checkpoint").exists() {
+    if log::newest_entry(path)?.is_none() && !path.join("_delta_log/_last_checkpoint").exists() {
         return Ok(None);
     }
     let table =
@@ -112,6 +113,7 @@ impl Snapshot {
             }
             other => other?,
         }
+        refusals.sort();
         let properties = state.metadata().configuration();
         if properties.get("delta.columnMapping.mode").is_some_and(|mode| mode != "none") {
             refusals.push("column mapping (`delta.columnMapping.mode`)".to_owned());
@@ -147,6 +149,15 @@ pub fn canonical(path: &Path, schema: &Schema) -> Result<SchemaRef, StorageError
     Ok(Arc::new(arrow))
 }
 
+/// Whether the path is one that `deltalake` mistakes: it decodes `%20` once too often, writing to one folder and reading from
+/// another, and refuses control characters only when it commits.
+#[must_use]
+pub fn mistakes(path: &Path) -> bool {
+    let whole = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+    let odd = |c: char| c.is_control() || c == '%' || c == '\\';
+    whole.is_ok_and(|whole| whole.to_string_lossy().contains(odd))
+}
+
 fn builder(path: &Path) -> Result<DeltaTableBuilder, StorageError> {
     DeltaTableBuilder::from_url(url(path)?).map_err(StorageError::library(path, "open the table"))
 }
@@ -156,32 +167,4 @@ fn url(path: &Path) -> Result<Url, StorageError> {
     Url::from_directory_path(&whole).map_err(|()| {
         StorageError::data(path, DataPlace::default(), "its path cannot be written as a URL")
     })
-}
-
-/// The newest entry of the log. One without bytes is what a power cut leaves: rows that were reported are not in it.
-fn newest_entry(path: &Path) -> Result<Option<PathBuf>, StorageError> {
-    let log = path.join("_delta_log");
-    let entries = match fs::read_dir(&log) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(StorageError::io(&log, "list it"))?,
-    };
-    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
-    let is_entry = |path: &PathBuf| {
-        let stem =
-            path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        path.extension().is_some_and(|it| it == "json")
-            && stem.len() == 20
-            && stem.bytes().all(|b| b.is_ascii_digit())
-    };
-    let newest =
-        paths.map_err(StorageError::io(&log, "list it"))?.into_iter().filter(is_entry).max();
-    if let Some(newest) = &newest {
-        let facts = fs::metadata(newest).map_err(StorageError::io(newest, "look at it"))?;
-        if facts.len() == 0 {
-            let what = "the newest log entry is empty, as a power cut leaves it: rows that were reported may be missing";
-            return Err(StorageError::data(newest, DataPlace::default(), what)
-                .hint("compare the evidence of the last runs with the table, then remove the entry and run them again"));
-        }
-    }
-    Ok(newest)
 }

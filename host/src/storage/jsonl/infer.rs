@@ -27,8 +27,8 @@ pub(super) enum Kind {
     Float,
     /// Text, or scalars of several kinds, or numbers with too many digits.
     Text,
-    List(Box<Kind>),
-    Object(Vec<(String, Kind)>),
+    List(Box<Self>),
+    Object(Vec<(String, Self)>),
 }
 
 /// A value that cannot share a column with those before.
@@ -189,7 +189,6 @@ impl<'de> Visitor<'de> for Keys {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -85,8 +85,9 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
             hint: "write it as `delta`, or to another folder".to_owned(),
         });
     }
-    let found = survey(path, encode::ending(format))?;
+    let mut found = survey(path, encode::ending(format))?;
     let manifests = manifest::current(path)?;
+    found.data = manifest::counted(path, &manifests, found.data);
     if found == Survey::default() && manifests.is_empty() {
         return Ok(TargetState::Absent);
     }

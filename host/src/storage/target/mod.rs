@@ -85,6 +85,13 @@ pub struct FolderFacts {
 /// Where something is there that cannot be read: a damaged log, a broken manifest, no permission.
 pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, StorageError> {
     let state = match std::fs::metadata(path) {
+        _ if matches!(format, WriteFormat::Delta(_)) && delta::mistakes(path) => {
+            TargetState::Unusable {
+                what: "Delta's libraries mistake paths with `%`, a backslash or control characters"
+                    .to_owned(),
+                hint: "name a folder without them, also above it".to_owned(),
+            }
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => TargetState::Absent,
         Err(error) => return Err(StorageError::io(path, "look at it")(error)),
         Ok(facts) if !facts.is_dir() => TargetState::Unusable {

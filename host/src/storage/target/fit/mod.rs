@@ -1,5 +1,7 @@
 //! Whether rows fit a target, and in which types they are written. Pure: facts in, problems out.
 
+mod existing;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,8 +9,6 @@ use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
 
-use super::FolderFacts;
-use super::TableFacts;
 use super::TargetFacts;
 use super::TargetState;
 use super::types;
@@ -20,7 +20,6 @@ use crate::problem::Place;
 use crate::problem::Problem;
 use crate::problem::known_names;
 use crate::storage::partition;
-use crate::storage::plain::plain_type;
 
 /// The columns as they are written, in the target's order and types; a column that is not nullable takes no NULL.
 ///
@@ -171,171 +170,5 @@ impl Check<'_> {
             }
         }
         written
-    }
-
-    /// The columns as a target has them that is there already, in its order.
-    fn existing(&mut self, known: &Schema, lacking_is_null: bool) -> Vec<Field> {
-        let (schema, format) = (self.schema, self.format);
-        for field in schema.fields() {
-            if known.column_with_name(field.name()).is_none() {
-                let folded = |known: &&Arc<Field>| {
-                    known.name().to_lowercase() == field.name().to_lowercase()
-                };
-                let hint = match known.fields().iter().find(folded) {
-                    Some(near) => format!("the target spells it `{}`", near.name()),
-                    None => "name the columns to write in `columns`, or write to a new target"
-                        .to_owned(),
-                };
-                self.add(
-                    Code::Schema,
-                    "columns",
-                    format!("the target has no column `{}`", field.name()),
-                    hint,
-                );
-            }
-        }
-        let mut written = Vec::new();
-        for field in known.fields() {
-            let Some((_, ours)) = schema.column_with_name(field.name()) else {
-                if !(lacking_is_null && field.is_nullable()) {
-                    let what = format!(
-                        "the target's column `{}` is not among those to write",
-                        field.name()
-                    );
-                    self.add(
-                        Code::Schema,
-                        "columns",
-                        what,
-                        "add it to the rows, NULL where it has no value",
-                    );
-                }
-                continue;
-            };
-            let to = plain_type(field.data_type());
-            let own = types::written(format, ours.data_type());
-            let fits = types::fits(&plain_type(ours.data_type()), &to)
-                || own.as_ref().is_ok_and(|own| types::fits(own, &to));
-            if fits {
-                written.push(Field::new(field.name(), to, field.is_nullable()));
-            } else {
-                let what = format!(
-                    "column `{}` is {}, and the target's is {to}, which does not hold every such value",
-                    field.name(),
-                    ours.data_type()
-                );
-                self.add(
-                    Code::Schema,
-                    "columns",
-                    what,
-                    own.err().unwrap_or_else(|| "cast it in a step before".to_owned()),
-                );
-            }
-        }
-        written
-    }
-
-    fn table(
-        &mut self,
-        table: &TableFacts,
-        partition_columns: &[ColumnName],
-        load: Load,
-    ) -> Vec<Field> {
-        for refusal in &table.refusals {
-            let what = format!("the table demands {refusal}, which wasmhost does not do");
-            self.add(
-                Code::NotOffered,
-                "path",
-                what,
-                "write it with an engine that does, or to another table",
-            );
-        }
-        if table.append_only && matches!(load, Load::Overwrite { .. }) {
-            let what = "the table is append-only (`delta.appendOnly`)".to_owned();
-            self.add(
-                Code::Contradiction,
-                "load_type",
-                what,
-                "use `append`, or clear the table's property",
-            );
-        }
-        self.split_alike(&table.partition_columns, partition_columns);
-        self.existing(&table.schema, true)
-    }
-
-    fn folder(
-        &mut self,
-        folder: &FolderFacts,
-        partition_columns: &[ColumnName],
-        load: Load,
-    ) -> Vec<Field> {
-        let list = |names: &[String]| {
-            names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-        };
-        match load {
-            Load::Append {} => {
-                if !folder.other_data.is_empty() {
-                    let what = format!(
-                        "the folder holds files of another format: {}",
-                        list(&folder.other_data)
-                    );
-                    self.add(
-                        Code::WrongValue,
-                        "path",
-                        what,
-                        "name a folder of its own for each format",
-                    );
-                }
-                if let Some(known) = &folder.partition_columns {
-                    self.split_alike(known, partition_columns);
-                }
-                match &folder.schema {
-                    Some(known) => {
-                        let nullable = known
-                            .fields()
-                            .iter()
-                            .map(|field| field.as_ref().clone().with_nullable(true));
-                        self.existing(&Schema::new(nullable.collect::<Vec<_>>()), false)
-                    }
-                    None => self.fresh(),
-                }
-            }
-            Load::Overwrite { .. } => {
-                if !folder.foreign.is_empty() {
-                    let what = format!(
-                        "an overwrite would delete files that are not the destination's: {}",
-                        list(&folder.foreign)
-                    );
-                    self.add(
-                        Code::WrongValue,
-                        "path",
-                        what,
-                        "move them away, or name a folder of its own",
-                    );
-                }
-                self.fresh()
-            }
-        }
-    }
-
-    fn split_alike(&mut self, known: &[ColumnName], asked: &[ColumnName]) {
-        if known == asked {
-            return;
-        }
-        let list = |names: &[ColumnName]| match names.is_empty() {
-            true => "nothing".to_owned(),
-            false => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
-        };
-        let what = format!(
-            "the target is partitioned by {}, the destination by {}",
-            list(known),
-            list(asked)
-        );
-        let names = known.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ");
-        self.add(
-            Code::Contradiction,
-            "partition_columns",
-            what,
-            format!("say `partition_columns: [{names}]`"),
-        );
     }
 }

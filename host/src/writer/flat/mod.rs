@@ -1,5 +1,7 @@
 //! Flat files: staged in a hidden folder, then moved into place; the run's manifest comes last and makes them count.
 
+mod place;
+
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
@@ -8,18 +10,14 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use rustix::fs::CWD;
-use rustix::fs::RenameFlags;
-use rustix::fs::renameat_with;
-use rustix::io::Errno;
 
 use super::Prepared;
 use super::Target;
 use super::WriteError;
 use super::Writer;
 use super::guard_empty;
-use super::stage::Staged;
 use super::stage::Staging;
+use super::staged::Staged;
 use crate::problem;
 use crate::storage::StorageError;
 use crate::storage::encode;
@@ -214,63 +212,6 @@ impl Waiting {
             hint: "one folder per destination; another run id for another flow".to_owned(),
         })
     }
-
-    /// Moves the staged files into the target, then writes the manifest.
-    fn append(&self) -> Result<(), StorageError> {
-        sync::make_folder(&self.place.folder)?;
-        self.remove_leftovers()?;
-        for file in &self.staged.files {
-            let (from, to) =
-                (self.staged.root.join(&file.path), self.place.folder.join(&file.path));
-            let folder = sync::parent(&to);
-            fs::create_dir_all(folder).map_err(StorageError::io(folder, "create it"))?;
-            fs::rename(&from, &to).map_err(StorageError::io(&to, "move a staged file here"))?;
-            sync::sync_up_to(folder, &self.place.folder)?;
-        }
-        self.manifest(false).write(&self.place.folder)
-    }
-
-    /// Files of this run count only with its manifest, so without one they are what an earlier try left.
-    fn remove_leftovers(&self) -> Result<(), StorageError> {
-        let found = target::survey(&self.place.folder, encode::ending(&self.place.target.format))?;
-        let names = &self.staged.names;
-        let leftover = |path: &Path| {
-            path.file_name().is_some_and(|name| names.is_of_run(&name.to_string_lossy()))
-        };
-        found
-            .data
-            .iter()
-            .filter(|file| leftover(&file.path))
-            .try_for_each(|file| sync::remove_file(&file.path))
-    }
-
-    /// Makes the staging folder whole and puts it in the target's place.
-    fn replace(&self) -> Result<(), StorageError> {
-        let (folder, new) = (&self.place.folder, beside(&self.place.folder, &self.place.target));
-        let there = folder.exists();
-        let staged = &self.staged.root;
-        if there {
-            manifest::keep_past(folder, staged)?;
-            let rights =
-                fs::metadata(folder).map_err(StorageError::io(folder, "look at it"))?.permissions();
-            fs::set_permissions(staged, rights)
-                .map_err(StorageError::io(staged, "set its permissions"))?;
-        }
-        self.manifest(true).write(staged)?;
-        if *staged != new {
-            const DOING: &str = "swap it whole (a mount point cannot be: name a folder in it)";
-            sync::remove_tree(&new)?;
-            fs::rename(staged, &new).map_err(StorageError::io(folder, DOING))?;
-            sync::sync_folder(sync::parent(&new))?;
-        }
-        if there {
-            swap(&new, folder)?;
-        } else {
-            fs::rename(&new, folder)
-                .map_err(StorageError::io(folder, "move the staged folder here"))?;
-        }
-        sync::sync_folder(sync::parent(folder))
-    }
 }
 
 impl Prepared for FlatPrepared {
@@ -300,6 +241,10 @@ impl FlatPrepared {
         let waiting = &self.waiting;
         if waiting.landed_before()? {
             return Ok(Commit::AlreadyApplied(None));
+        }
+        if !waiting.staged.root.exists() {
+            let what = "its folder was replaced, and the staged files with it".to_owned();
+            return Err(WriteError::Conflict { path: waiting.place.target.path.clone(), what });
         }
         let done = match self.change {
             TableChange::Append {} => waiting.append(),
@@ -333,24 +278,5 @@ impl FlatPrepared {
                 }
             }
         }
-    }
-}
-
-/// Exchanges two folders in one step, so that a reader sees the one or the other. Where the file system cannot, in two.
-fn swap(new: &Path, folder: &Path) -> Result<(), StorageError> {
-    match renameat_with(CWD, new, CWD, folder, RenameFlags::EXCHANGE) {
-        Ok(()) => Ok(()),
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            let failed = || StorageError::io(folder, "swap it with the staged folder");
-            let old = new.with_extension("old");
-            sync::remove_tree(&old)?;
-            fs::rename(folder, &old).map_err(failed())?;
-            if let Err(error) = fs::rename(new, folder) {
-                fs::rename(&old, folder).map_err(failed())?;
-                return Err(failed()(error));
-            }
-            sync::remove_tree(&old)
-        }
-        Err(error) => Err(StorageError::io(folder, "swap it with the staged folder")(error.into())),
     }
 }

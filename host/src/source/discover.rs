@@ -1,0 +1,163 @@
+//! Discovery: which files a source has, and which columns they have. Every name that the flow gives is checked here.
+
+use std::sync::Arc;
+
+use arrow::compute::can_cast_types;
+use arrow::datatypes::DataType;
+use arrow::datatypes::Field;
+use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
+
+use super::Discovered;
+use super::SourceError;
+use super::judged;
+use crate::flow::ReadFormat;
+use crate::flow::Source;
+use crate::problem::Code;
+use crate::problem::Place;
+use crate::problem::Problem;
+use crate::problem::known_names;
+use crate::storage::DataPlace;
+use crate::storage::SourceSchema;
+use crate::storage::StorageError;
+use crate::storage::csv;
+use crate::storage::jsonl;
+use crate::storage::listing;
+use crate::storage::listing::Listing;
+use crate::storage::listing::SourceFile;
+use crate::storage::manifest;
+use crate::storage::parquet;
+
+pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
+    let files = listed(source).map_err(|error| judged(error, &source.at))?;
+    let SourceSchema { columns, rows } = match files.is_empty() {
+        true => declared(source),
+        false => inferred(source, &files).map_err(|error| judged(error, &source.at))?,
+    };
+    let mut problems = Vec::new();
+    let known = || columns.fields().iter().map(|field| field.name().as_str());
+    for (name, data_type) in &source.schema_hints {
+        let at = at(source, &format!("schema_hints.{name}"));
+        if columns.column_with_name(name.as_str()).is_none() {
+            let problem =
+                Problem::new(Code::UnknownName, at, format!("the files have no column `{name}`"));
+            problems.push(problem.hint(known_names(name.as_str(), known().collect::<Vec<_>>())));
+        } else if !readable(&source.format, data_type) {
+            let what = format!("{} cannot be read as {data_type}", source.format.name());
+            problems.push(
+                Problem::new(Code::WrongValue, at, what).hint("text can be read as any plain type"),
+            );
+        }
+    }
+    let mut wanted = Vec::new();
+    for (index, name) in source.columns.iter().flatten().enumerate() {
+        let at = at(source, &format!("columns[{index}]"));
+        match columns.index_of(name.as_str()) {
+            Ok(place) if wanted.contains(&place) => {
+                problems.push(Problem::new(
+                    Code::DuplicateKey,
+                    at,
+                    format!("column `{name}` is named twice"),
+                ));
+            }
+            Ok(place) => wanted.push(place),
+            Err(_) => {
+                let problem = Problem::new(
+                    Code::UnknownName,
+                    at,
+                    format!("the files have no column `{name}`"),
+                );
+                problems
+                    .push(problem.hint(known_names(name.as_str(), known().collect::<Vec<_>>())));
+            }
+        }
+    }
+    if !problems.is_empty() {
+        return Err(SourceError::Problems(problems));
+    }
+    let schema = match source.columns {
+        Some(_) => Arc::new(columns.project(&wanted).map_err(|error| arrow(source, error))?),
+        None => Arc::clone(&columns),
+    };
+    let (name, format) = (source.name.clone(), source.format.clone());
+    Ok(Discovered { name, format, files, schema, all_columns: columns, rows })
+}
+
+fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
+    let Source { path, recursive, path_glob_filter, allow_missing, .. } = source;
+    let files = match listing::list(Listing {
+        path,
+        recursive: *recursive,
+        name_filter: path_glob_filter.as_deref(),
+    }) {
+        Err(StorageError::Missing { .. }) if *allow_missing && !path.exists() => Vec::new(),
+        other => other?,
+    };
+    if path.join("_delta_log").is_dir() {
+        let what = "a Delta table is there, whose folder also holds files of rows that are gone";
+        let error = StorageError::data(path, DataPlace::default(), what);
+        return Err(error.hint("this version reads no Delta tables; name a folder of plain files"));
+    }
+    let files = match path.is_dir() {
+        true => manifest::counted(path, &manifest::current(path)?, files),
+        false => files,
+    };
+    if files.is_empty() && !allow_missing {
+        return Err(StorageError::Missing {
+            path: path.clone(),
+            what: "no data file matches".to_owned(),
+            hint: "names that start with `.` or `_`, and unfinished files, are no data; `allow_missing: true` takes no file \
+                   as an empty input"
+                .to_owned(),
+        });
+    }
+    Ok(files)
+}
+
+fn inferred(source: &Source, files: &[SourceFile]) -> Result<SourceSchema, StorageError> {
+    match &source.format {
+        ReadFormat::Csv(options) => {
+            csv::infer(files, options, source.merge_schema, &source.schema_hints)
+        }
+        ReadFormat::Parquet {} => parquet::infer(files, source.merge_schema, &source.schema_hints),
+        ReadFormat::Jsonl(options) => jsonl::infer(files, options, &source.schema_hints),
+    }
+}
+
+/// The columns of no file at all: those that the flow names, text where it declares no type.
+fn declared(source: &Source) -> SourceSchema {
+    let field = |name, data_type: Option<&DataType>| {
+        Field::new(name, data_type.cloned().unwrap_or(DataType::Utf8), true)
+    };
+    let named = source
+        .columns
+        .iter()
+        .flatten()
+        .map(|name| field(name.as_str(), source.schema_hints.get(name)));
+    let named: Vec<_> = named.collect();
+    let hinted = source
+        .schema_hints
+        .iter()
+        .filter(|(name, _)| named.iter().all(|field| field.name() != name.as_str()));
+    let hinted: Vec<_> =
+        hinted.map(|(name, data_type)| field(name.as_str(), Some(data_type))).collect();
+    let columns = Arc::new(Schema::new(named.into_iter().chain(hinted).collect::<Vec<_>>()));
+    SourceSchema { columns, rows: Some(0) }
+}
+
+fn readable(format: &ReadFormat, data_type: &DataType) -> bool {
+    match format {
+        ReadFormat::Csv(_) => !data_type.is_nested() && can_cast_types(&DataType::Utf8, data_type),
+        ReadFormat::Jsonl(_) => data_type.is_nested() || can_cast_types(&DataType::Utf8, data_type),
+        ReadFormat::Parquet {} => true,
+    }
+}
+
+fn at(source: &Source, field: &str) -> Place {
+    let gap = if source.at.field.is_empty() { "" } else { "." };
+    Place { field: format!("{}{gap}{field}", source.at.field), ..source.at.clone() }
+}
+
+fn arrow(source: &Source, error: ArrowError) -> SourceError {
+    SourceError::Storage(StorageError::library(&source.path, "choose its columns")(error))
+}

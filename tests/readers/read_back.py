@@ -1,0 +1,71 @@
+"""Reads with deltalake, DuckDB and PyArrow what `tables_for_other_readers` wrote. Usage: read_back.py FOLDER"""
+import datetime as dt
+import decimal
+import json
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+
+root = Path(sys.argv[1])
+D = decimal.Decimal
+UTC = dt.timezone.utc
+PLAIN = {
+    "id": [-(2**63), 2**63 - 1, None],
+    "text": ['a"b,c\r\nü\t\\ ', "", None],
+    "flag": [True, False, None],
+    "real": [0.1 + 0.2, -1.7976931348623157e308, None],
+    "day": [dt.date(1, 1, 1), dt.date(9999, 12, 31), None],
+    "at": [dt.datetime(1, 1, 1, tzinfo=UTC), dt.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC), None],
+    "local": [dt.datetime(1, 1, 1), dt.datetime(1970, 1, 1, 0, 0, 0, 1), None],
+    "price": [D(10**38 - 1).scaleb(-2, decimal.Context(prec=50)), D("-1.50"), None],
+}
+RICH = PLAIN | {
+    "bytes": [b"\x00\xff", b"", None],
+    "tiny": [255, 0, None],
+    "huge": [2**64 - 1, 0, None],
+    "small": [D(9), D(-9), None],
+    "list": [[1, None], [], None],
+    "object": [{"s": "x"}, {"s": None}, {"s": None}],
+}
+ODD = ["North West", "a/b", "a=b", "a%20b", "a b", "ü", "100%", "x+y", "..", "\t", "o'brien", "C:\\d", " lead", "trail "]
+SPLIT = sorted([(n, g) for n, g in enumerate(ODD)] + [(99, None), (100, "a/b")], key=str)
+
+
+def same(what, got, right):
+    assert got == right, f"{what}:\n got   {got}\n right {right}"
+    print("ok", what)
+
+
+def rows(table):
+    return sorted(zip(table["id"].to_pylist(), table["g"].to_pylist()), key=str)
+
+
+table = DeltaTable(root / "delta")
+same("deltalake reads every type", table.to_pyarrow_table().to_pydict(), RICH)
+same("protocol", (table.protocol().min_reader_version, table.protocol().min_writer_version), (3, 7))
+commit = table.history()[0]
+same("commit info", [commit[k] for k in ("wasmhost.run_id", "wasmhost.flow", "wasmhost.destination")], ["r", "flow", "out"])
+add = table.get_add_actions(flatten=True)
+print("   stats:", {name: add.column(name)[0].as_py() for name in add.schema.names if name.startswith(("min", "max"))})
+for column, value in [("id", 2**63 - 1), ("day", dt.date(1, 1, 1)), ("at", PLAIN["at"][1]), ("tiny", 255), ("flag", True),
+                      ("price", PLAIN["price"][0]), ("huge", D(2**64 - 1)), ("small", D(-9)), ("real", 0.1 + 0.2)]:
+    found = table.to_pyarrow_dataset().to_table(filter=ds.field(column) == value)
+    same(f"deltalake finds a bound: {column}", found.num_rows, 1)
+table = DeltaTable(root / "delta-split")
+same("deltalake reads partitions", rows(table.to_pyarrow_table()), SPLIT)
+same("deltalake finds a partition", rows(table.to_pyarrow_table(partitions=[("g", "=", "a/b")])), [(1, "a/b"), (100, "a/b")])
+same("versions", [c["version"] for c in table.history()], [2, 1, 0])
+same("the removed row is there before", rows(DeltaTable(root / "delta-split", version=0).to_pyarrow_table()), [(7, "gone")])
+
+same("pyarrow reads every type", ds.dataset(root / "parquet").to_table().to_pydict(), RICH)
+duck = duckdb.sql(f"select id, g from read_parquet('{root}/parquet-split/*/*.parquet', hive_partitioning=true, hive_types={{'g': varchar}})")
+same("duckdb reads hive folders", sorted(duck.fetchall(), key=str), SPLIT)
+duck = duckdb.sql(f"select * from read_csv('{root}/csv/*.csv', nullstr='', allow_quoted_nulls=false, strict_mode=true)")
+got = dict(zip(duck.columns, map(list, zip(*duck.fetchall()))))
+same("duckdb reads csv", [got["id"], got["text"], got["flag"], got["real"]], [PLAIN[k] for k in ("id", "text", "flag", "real")])
+lines = [json.loads(line, parse_float=str) for file in (root / "jsonl").glob("*.jsonl") for line in file.read_text().splitlines()]
+same("json reads jsonl", [[row[k] for row in lines] for k in ("id", "text", "flag")], [PLAIN[k] for k in ("id", "text", "flag")])
+same("json keeps nulls and digits", [row["price"] for row in lines], ["999999999999999999999999999999999999.99", "-1.50", None])

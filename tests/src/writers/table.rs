@@ -1,0 +1,132 @@
+//! Reads targets back, by means other than the code under test where there are some.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+use arrow::array::RecordBatch;
+use arrow::util::display::array_value_to_string;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::Value;
+use wasmhost::flow::WriteFormat;
+
+use super::tree;
+
+/// `id|g` of all visible rows, sorted; NULL as `-`.
+pub(super) fn lines(path: &Path, format: &WriteFormat) -> Vec<String> {
+    let mut lines = match format {
+        WriteFormat::Delta(_) => delta(path),
+        WriteFormat::Parquet(_) | WriteFormat::Csv(_) | WriteFormat::Jsonl {} => flat(path, format),
+    };
+    lines.sort();
+    lines
+}
+
+fn flat(path: &Path, format: &WriteFormat) -> Vec<String> {
+    let hidden = |file: &Path| {
+        file.strip_prefix(path)
+            .unwrap()
+            .components()
+            .any(|part| part.as_os_str().to_str().unwrap().starts_with(['.', '_']))
+    };
+    let files = tree(path).into_keys().filter(|file| file.is_file() && !hidden(file));
+    files.flat_map(|file| file_rows(&file, format, folder_value(path, &file))).collect()
+}
+
+/// The value of `g` that the file's folder says, if one does.
+fn folder_value(root: &Path, file: &Path) -> Option<Option<String>> {
+    let folder = file.parent().unwrap().strip_prefix(root).unwrap().to_str().unwrap();
+    let value = folder.strip_prefix("g=")?;
+    let decoded = || {
+        let mut bytes = Vec::new();
+        let mut rest = value.bytes();
+        while let Some(byte) = rest.next() {
+            let mut digit = || char::from(rest.next().unwrap()).to_digit(16).unwrap() as u8;
+            bytes.push(if byte == b'%' { digit() * 16 + digit() } else { byte });
+        }
+        String::from_utf8(bytes).unwrap()
+    };
+    Some((value != "__HIVE_DEFAULT_PARTITION__").then(decoded))
+}
+
+fn file_rows(file: &Path, format: &WriteFormat, partition: Option<Option<String>>) -> Vec<String> {
+    let rows: Vec<(String, Option<String>)> = match format {
+        WriteFormat::Delta(_) | WriteFormat::Parquet(_) => parquet_rows(file),
+        WriteFormat::Jsonl {} => {
+            let text = fs::read_to_string(file).unwrap();
+            let object =
+                |line: &str| serde_json::from_str::<BTreeMap<String, Value>>(line).unwrap();
+            let group = |row: &BTreeMap<String, Value>| {
+                row.get("g").and_then(|g| g.as_str().map(str::to_owned))
+            };
+            text.lines().map(object).map(|row| (row["id"].to_string(), group(&row))).collect()
+        }
+        WriteFormat::Csv(_) => {
+            let text = fs::read_to_string(file).unwrap();
+            let head = text.lines().next().unwrap();
+            assert!(head == "id,g" || head == "id", "{head}");
+            let group =
+                |g: &str| if g.is_empty() { None } else { Some(g.trim_matches('"').to_owned()) };
+            let row = |line: &str| match line.split_once(',') {
+                Some((id, g)) => (id.to_owned(), group(g)),
+                None => (line.to_owned(), None),
+            };
+            text.lines().skip(1).map(row).collect()
+        }
+    };
+    let row = |(id, group): (String, Option<String>)| {
+        format!("{id}|{}", partition.clone().unwrap_or(group).unwrap_or_else(|| "-".to_owned()))
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn parquet_rows(file: &Path) -> Vec<(String, Option<String>)> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(file).unwrap())
+        .unwrap()
+        .build()
+        .unwrap();
+    let value = |batch: &RecordBatch, name: &str, row: usize| {
+        let column = batch.column_by_name(name)?;
+        (!column.is_null(row)).then(|| array_value_to_string(column, row).unwrap())
+    };
+    let rows = |batch: RecordBatch| {
+        let row = |row| (value(&batch, "id", row).unwrap(), value(&batch, "g", row));
+        (0..batch.num_rows()).map(row).collect::<Vec<_>>()
+    };
+    reader.flat_map(|batch| rows(batch.unwrap())).collect()
+}
+
+/// Replays the JSON log: files added and not removed, partition values from the log.
+fn delta(path: &Path) -> Vec<String> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(path.join("_delta_log"))
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    entries.retain(|entry| entry.extension().is_some_and(|ending| ending == "json"));
+    entries.sort();
+    let mut live: BTreeMap<String, Value> = BTreeMap::new();
+    for entry in entries {
+        for line in fs::read_to_string(entry).unwrap().lines() {
+            let action: Value = serde_json::from_str(line).unwrap();
+            if let Some(add) = action.get("add") {
+                live.insert(add["path"].as_str().unwrap().to_owned(), add.clone());
+            }
+            if let Some(remove) = action.get("remove") {
+                live.remove(remove["path"].as_str().unwrap()).unwrap();
+            }
+        }
+    }
+    let rows = |(encoded, add): (String, Value)| {
+        // Our folders are encoded once, and the log encodes their `%` again.
+        let file = path.join(encoded.replace("%25", "%"));
+        let stats: Value = serde_json::from_str(add["stats"].as_str().unwrap()).unwrap();
+        let partition =
+            add["partitionValues"].get("g").map(|value| value.as_str().map(str::to_owned));
+        let rows = file_rows(&file, &WriteFormat::Parquet(super::parquet()), partition);
+        assert_eq!(stats["numRecords"], rows.len());
+        rows
+    };
+    live.into_iter().flat_map(rows).collect()
+}
