@@ -17,8 +17,7 @@ use wasmhost::sandbox::Engine;
 
 /// A guest's file, by its package's name.
 pub(crate) fn path(package: &str) -> PathBuf {
-    let folder = std::env::var_os("WASMHOST_GUESTS").map_or_else(built, PathBuf::from);
-    let path = folder.join(format!("{}.wasm", package.replace('-', "_")));
+    let path = folder().join(format!("{}.wasm", package.replace('-', "_")));
     assert!(path.exists(), "{}: no such guest; `cargo xtask guests` builds it", path.display());
     path
 }
@@ -46,6 +45,11 @@ pub(crate) fn compiled(package: &str, limits: Limits) -> Compiled {
 pub(crate) fn context() -> Context {
     let (run_id, flow) = ("test".to_owned(), "test".to_owned());
     Context { run_id, flow, destination: None, logical_time_ns: 0, seed: 1 }
+}
+
+/// Where the guests are.
+pub(crate) fn folder() -> PathBuf {
+    std::env::var_os("WASMHOST_GUESTS").map_or_else(built, PathBuf::from)
 }
 
 fn built() -> PathBuf {

@@ -4,6 +4,7 @@
 mod flows;
 mod guests;
 mod layers;
+mod run;
 mod sandbox;
 mod sources;
 mod writers;

@@ -8,6 +8,7 @@ mod guests;
 mod repo;
 mod setup;
 mod test;
+mod verify;
 mod wit;
 
 use std::env;
@@ -22,6 +23,8 @@ usage: cargo xtask <command>
   guests   build all guests for the sandbox, and put the example's components where its flow looks for them
   demo     set up, build, run the example flow, and show what was written and where
   test     set up, build, run all tests: the guests' native ones, then the host's
+  verify   run the example's flow, and compare what it wrote with what DuckDB and Python's deltalake make of the same flights;
+           `verify FILE.csv[.gz]` takes other flights of the same columns. Needs python3; not part of ci
   bench    measure what crossing the sandbox costs, in a release build
   ci       what .ci/run runs: format, lints, docs, licences, contract version, then all tests
   wit      record the text of wit/plugin.wit as that of its version (refused for a version that is already committed)
@@ -31,7 +34,12 @@ Guests are built with the compiler that $WASMHOST_GUEST_RUSTC or $RUSTC names, o
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
-    let command = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    // The one command that takes an argument.
+    if let ["verify"] | ["verify", _] = words[..] {
+        return ended(Repo::find().and_then(|repo| verify::run(&repo, words.get(1).copied())));
+    }
+    let command = match words[..] {
         ["setup"] => setup::run,
         ["guests"] => guests::run,
         ["demo"] => demo::run,
@@ -48,7 +56,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match Repo::find().and_then(|repo| command(&repo)) {
+    ended(Repo::find().and_then(|repo| command(&repo)))
+}
+
+fn ended(done: anyhow::Result<()>) -> ExitCode {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error:#}");

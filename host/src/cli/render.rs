@@ -19,6 +19,7 @@ use crate::evidence::Record;
 use crate::problem::Problem;
 use crate::run::Event;
 use crate::run::RunError;
+use crate::table::Severity;
 
 /// How often plain lines say how far a run is.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -185,9 +186,13 @@ pub(super) fn record(record: &Record) {
             ));
         }
     }
-    if let Some(error) = &record.error {
-        out(&format!("  error ({}): {}", error.kind, error.message));
-    }
+}
+
+/// Which rules said no, for whoever does not read the record.
+pub(super) fn rejected(record: &Record) {
+    let rules = record.rules.iter().filter(|rule| rule.severity == Severity::Fail && rule.is_hit());
+    let rules: Vec<_> = rules.map(|rule| format!("`{}`", rule.name)).collect();
+    err(&format!("rejected by {}: no destination was written", rules.join(", ")));
 }
 
 fn destination(to: &DestinationRecord) {

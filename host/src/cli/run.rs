@@ -6,6 +6,7 @@ use crate::cli::call::RunCall;
 use crate::cli::outcome::Exit;
 use crate::cli::render;
 use crate::cli::render::Progress;
+use crate::evidence::Status;
 use crate::run;
 use crate::run::World;
 
@@ -35,8 +36,10 @@ pub(super) fn run(call: RunCall) -> ExitCode {
     } else if !quiet {
         render::record(&ended.record);
     }
-    if let Some(error) = &ended.error {
-        render::error(error, false);
+    match &ended.error {
+        Some(error) => render::error(error, false),
+        None if ended.record.status == Status::Rejected => render::rejected(&ended.record),
+        None => {}
     }
     match &ended.evidence {
         Ok(path) if !json && !quiet => render::out(&format!("  evidence: {}", path.display())),

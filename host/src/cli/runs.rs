@@ -28,7 +28,7 @@ pub(super) fn runs(call: &RunsCall) -> ExitCode {
         None => list(&folder, &flow.name, call.json),
         Some("latest") => latest(&folder, &flow.name).map(|record| show(&record, call.json)),
         Some(id) => match RunId::new(id) {
-            Ok(id) => folder.get(&id).map(|record| show(&record, call.json)),
+            Ok(id) => folder.get(&flow.name, &id).map(|record| show(&record, call.json)),
             Err(what) => {
                 render::err(&format!("error: {what}"));
                 return Exit::User.into();
@@ -50,11 +50,7 @@ pub(super) fn runs(call: &RunsCall) -> ExitCode {
 }
 
 fn list(folder: &Folder, flow: &FlowName, as_json: bool) -> Result<(), EvidenceError> {
-    let records = folder.list(Some(flow))?;
-    for unreadable in records.iter().filter_map(|record| record.as_ref().err()) {
-        render::err(&format!("warning: {unreadable}"));
-    }
-    let records: Vec<_> = records.into_iter().flatten().collect();
+    let records = readable(folder, flow)?;
     if as_json {
         render::json(&json!(records));
     } else if records.is_empty() {
@@ -78,9 +74,25 @@ fn latest(folder: &Folder, flow: &FlowName) -> Result<Record, EvidenceError> {
         path: flow.as_str().into(),
         what: "the flow has no runs yet".to_owned(),
     };
-    folder.list(Some(flow))?.into_iter().flatten().next_back().ok_or_else(none)
+    readable(folder, flow)?.into_iter().next_back().ok_or_else(none)
+}
+
+/// The flow's records, oldest first; those that cannot be read are told and left out.
+fn readable(folder: &Folder, flow: &FlowName) -> Result<Vec<Record>, EvidenceError> {
+    let records = folder.list(Some(flow))?;
+    for unreadable in records.iter().filter_map(|record| record.as_ref().err()) {
+        render::err(&format!("warning: {unreadable}"));
+    }
+    Ok(records.into_iter().flatten().collect())
 }
 
 fn show(record: &Record, as_json: bool) {
-    if as_json { render::json(record) } else { render::record(record) }
+    if as_json {
+        render::json(record);
+        return;
+    }
+    render::record(record);
+    if let Some(error) = &record.error {
+        render::out(&format!("  error ({}): {}", error.kind, error.message));
+    }
 }

@@ -36,7 +36,7 @@ pub fn admit(
 ) -> Result<Component, Vec<Problem>> {
     let refuse = |code, what: String| vec![Problem::new(code, source.at.clone(), what)];
     let bytes = read(&source.path, bytes_max)
-        .map_err(|what| refuse(Code::NotFound, format!("component `{name}`: {what}")))?;
+        .map_err(|(code, what)| refuse(code, format!("component `{name}`: {what}")))?;
     let digest = format!("sha256:{}", hex(&Sha256::digest(&bytes)));
     if let Some(expected) = source.digest.as_ref().filter(|expected| **expected != digest) {
         let what = format!(
@@ -69,15 +69,16 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, (Code, String)> {
     let shown = path.display();
-    let size = fs::metadata(path).map_err(|error| format!("{shown}: {error}"))?.len();
+    let failed = |error| (Code::NotFound, format!("{shown}: {error}"));
+    let size = fs::metadata(path).map_err(failed)?.len();
     if size > bytes_max {
-        return Err(format!(
-            "{shown} has {size} bytes; the limit `component_bytes` allows {bytes_max}"
-        ));
+        let what =
+            format!("{shown} has {size} bytes; the limit `component_bytes` allows {bytes_max}");
+        return Err((Code::NotAdmitted, what));
     }
-    fs::read(path).map_err(|error| format!("{shown}: {error}"))
+    fs::read(path).map_err(failed)
 }
 
 /// A component binary and its kind, from a component or a core module with embedded component types.

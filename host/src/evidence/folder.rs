@@ -95,18 +95,18 @@ impl Folder {
         Ok(records)
     }
 
-    /// One run's record.
+    /// One run's record; flows that share a state folder may have runs of the same id.
     ///
     /// # Errors
     /// Where there is none, or it cannot be read.
-    pub fn get(&self, run_id: &RunId) -> Result<Record, EvidenceError> {
-        let name = format!("{run_id}.json");
-        let files = self.files(None)?;
-        let found = files.iter().find(|path| path.file_name().is_some_and(|file| *file == *name));
-        found.map_or_else(
-            || Err(EvidenceError::NoSuchRun { run_id: run_id.clone(), path: self.runs.clone() }),
-            |path| read(path),
-        )
+    pub fn get(&self, flow: &FlowName, run_id: &RunId) -> Result<Record, EvidenceError> {
+        let folder = self.runs.join(flow.as_str());
+        let path = folder.join(format!("{run_id}.json"));
+        match fs::exists(&path) {
+            Ok(true) => read(&path),
+            Ok(false) => Err(EvidenceError::NoSuchRun { run_id: run_id.clone(), path: folder }),
+            Err(error) => Err(failed(&path, "look for it")(error)),
+        }
     }
 
     fn files(&self, flow: Option<&FlowName>) -> Result<Vec<PathBuf>, EvidenceError> {

@@ -44,7 +44,7 @@ impl Fanout {
         plan: &Plan,
         mark: impl Fn(&DestinationPlan) -> RunMark,
     ) -> Result<Self, RunError> {
-        let mut lanes = Vec::new();
+        let mut opened = Self { lanes: Vec::new() };
         for destination in &plan.destinations {
             let target = Target {
                 path: destination.path.clone(),
@@ -54,10 +54,15 @@ impl Fanout {
                 partition_columns: destination.partition_columns.clone(),
                 run: mark(destination),
             };
-            let writer = writer::open(target).await.map_err(at(destination))?;
-            lanes.push(Lane::start(destination.clone(), writer));
+            match writer::open(target).await {
+                Ok(writer) => opened.lanes.push(Lane::start(destination.clone(), writer)),
+                Err(error) => {
+                    opened.abandon().await;
+                    return Err(at(destination)(error));
+                }
+            }
         }
-        Ok(Self { lanes })
+        Ok(opened)
     }
 
     /// Hands rows of the main result to every destination, each with its own columns. `false` when one has stopped; `close` says why.
@@ -143,14 +148,17 @@ impl Lane {
 
 /// Removes what prepared destinations have staged.
 pub(super) async fn abandon(ready: Vec<Ready>) {
-    for destination in ready {
+    for destination in ready.into_iter().rev() {
         // The failure that led here is the one to report.
         let _ = destination.prepared.abandon().await;
     }
 }
 
-async fn abandon_writers(writers: impl IntoIterator<Item = (DestinationPlan, Box<dyn Writer>)>) {
-    for (_, writer) in writers {
+/// The last one first, so that a folder that one of them made is empty when its turn comes.
+async fn abandon_writers(
+    writers: impl IntoIterator<Item = (DestinationPlan, Box<dyn Writer>), IntoIter: DoubleEndedIterator>,
+) {
+    for (_, writer) in writers.into_iter().rev() {
         let _ = writer.abandon().await;
     }
 }

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 
 use crate::component::Component;
 use crate::component::Descriptor;
+use crate::component::Kind;
 use crate::component::Limits;
 use crate::component::admit::admit;
 use crate::component::config;
@@ -139,9 +140,10 @@ pub(super) fn load(
     let limits = Arc::new(limits.clone());
     let mut loaded = BTreeMap::new();
     let mut problems = Vec::new();
-    let uses: Vec<&Step> =
-        flow.transforms.iter().chain(flow.rules.iter().map(|rule| &rule.step)).collect();
-    for step in &uses {
+    let transforms = flow.transforms.iter().map(|step| (step, Kind::Transform));
+    let rules = flow.rules.iter().map(|rule| (&rule.step, Kind::Rule));
+    let uses: Vec<(&Step, Kind)> = transforms.chain(rules).collect();
+    for (step, _) in &uses {
         let name = &step.component;
         if loaded.contains_key(name) {
             continue;
@@ -164,10 +166,22 @@ pub(super) fn load(
         }
     }
     let mut seen = Vec::<Place>::new();
-    for step in uses {
-        if let Some(known) = loaded.get(&step.component).filter(|_| !seen.contains(&step.at)) {
-            seen.push(step.at.clone());
+    for (step, due) in uses {
+        let Some(known) = loaded.get(&step.component).filter(|_| !seen.contains(&step.at)) else {
+            continue;
+        };
+        seen.push(step.at.clone());
+        let is = known.compiled.component().kind;
+        if is == due {
             problems.extend(config::check(&step.config, &known.descriptor, &step.at));
+        } else {
+            let what = format!(
+                "component `{}` is a {}, where a {} is due",
+                step.component,
+                is.word(),
+                due.word()
+            );
+            problems.push(Problem::new(Code::NotAdmitted, step.at.clone(), what));
         }
     }
     if problems.is_empty() { Ok(loaded) } else { Err(RunError::Problems(problems)) }

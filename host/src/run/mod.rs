@@ -150,7 +150,10 @@ async fn attempt(
     };
     let mut fanout = Fanout::open(&plan, |destination| mark(&destination.name)).await?;
     let mut quarantine = match &plan.quarantine {
-        Some(plan) => Some(Quarantine::open(plan, mark(&DestinationName::quarantine())).await?),
+        Some(to) => match Quarantine::open(to, mark(&DestinationName::quarantine())).await {
+            Ok(quarantine) => Some(quarantine),
+            Err(error) => return Err(abandoned(fanout, error).await),
+        },
         None => None,
     };
 
@@ -316,6 +319,9 @@ async fn commit(
         let what =
             format!("destination `{}` staged {counted} rows of {rows_main}", wrong.plan.name);
         fanout::abandon(ready).await;
+        if let Some(quarantine) = quarantine {
+            quarantine.abandon().await;
+        }
         return Err(RunError::Books(what));
     }
     if let Err(error) = set_apart(plan, quarantine, record).await {

@@ -1,0 +1,60 @@
+//! What must hold of every record, however the run ended.
+
+use serde_json::Value;
+
+/// A number of the record.
+pub(super) fn count(record: &Value, pointer: &str) -> u64 {
+    record
+        .pointer(pointer)
+        .and_then(Value::as_u64)
+        .unwrap_or_else(|| panic!("no number {pointer} in {record:#}"))
+}
+
+fn list<'a>(record: &'a Value, pointer: &str) -> &'a [Value] {
+    record.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Rows that went in came out, every rule judged or skipped each, and what is written is what went to the destinations.
+/// A run that failed has counted as far as it came.
+pub(super) fn close(record: &Value) {
+    let written = list(record, "/destinations").iter().map(|to| count(to, "/rows_written"));
+    assert_eq!(written.sum::<u64>(), count(record, "/rows_written"), "{record:#}");
+    assert!(record["started_at"].as_str() <= record["finished_at"].as_str());
+    for to in list(record, "/destinations") {
+        let is_there = to["outcome"] == "committed";
+        assert_eq!(
+            count(to, "/rows_written"),
+            if is_there { count(record, "/rows_main") } else { 0 }
+        );
+        assert!(count(to, "/rows_inserted") <= count(to, "/rows_written"));
+    }
+    match record["status"].as_str().unwrap() {
+        "failed" | "unknown" => {
+            assert!(!record["error"]["message"].as_str().unwrap().is_empty(), "{record:#}");
+            return;
+        }
+        "rejected" => assert_eq!(count(record, "/rows_written"), 0),
+        _ => {}
+    }
+    assert!(record.get("error").is_none(), "{record:#}");
+    let judged = ["/rows_main", "/rows_dropped", "/rows_quarantined"];
+    let judged: u64 = judged.iter().map(|rows| count(record, rows)).sum();
+    let out = judged + count(record, "/rows_filtered") + count(record, "/rows_rejected");
+    assert_eq!(count(record, "/rows_read"), out, "{record:#}");
+    for rule in list(record, "/rules") {
+        for reason in list(rule, "/reasons") {
+            let [passed, failed, skipped, evaluated, null] =
+                ["/passed", "/failed", "/skipped", "/evaluated", "/null"]
+                    .map(|name| count(reason, name));
+            assert_eq!(passed + failed + skipped, judged, "{rule:#}");
+            assert_eq!(passed + failed, evaluated, "{rule:#}");
+            assert!(null <= evaluated, "{rule:#}");
+        }
+    }
+    let set_apart = record.pointer("/quarantine/rows").and_then(Value::as_u64).unwrap_or(0);
+    assert_eq!(
+        set_apart,
+        count(record, "/rows_quarantined") + count(record, "/rows_rejected"),
+        "{record:#}"
+    );
+}
