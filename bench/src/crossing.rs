@@ -123,10 +123,17 @@ fn full_trip(code: &Compiled, batch: &Batch) -> Result<(), Failed> {
 /// The host's own share of a full trip: what is left is the way through the engine and the guest's part.
 fn host_share(batch: &Batch, copy: Duration) -> Result<(), Failed> {
     let line = |what: &str, time: Duration| {
-        println!("{what:<43}{:>12}   {:.2} copies", shown(time), time.as_secs_f64() / copy.as_secs_f64());
+        println!(
+            "{what:<43}{:>12}   {:.2} copies",
+            shown(time),
+            time.as_secs_f64() / copy.as_secs_f64()
+        );
     };
     let rows = &batch.rows;
-    line("  of it: the host encodes", cpu(|| encode::encode_batch(black_box(rows)).map(|bytes| drop(black_box(bytes))))?);
+    line(
+        "  of it: the host encodes",
+        cpu(|| encode::encode_batch(black_box(rows)).map(|bytes| drop(black_box(bytes))))?,
+    );
     let stream = [encode::encode_schema(&rows.schema()), encode::encode_batch(rows)?].concat();
     let stream = Buffer::from_vec(stream);
     line(
@@ -146,7 +153,9 @@ fn host_share(batch: &Batch, copy: Duration) -> Result<(), Failed> {
 /// A kernel's own time is the slope over repeats within one call, so that the crossing is not in it.
 fn throughput(code: &Compiled) -> Result<(), Failed> {
     println!("\nbatch of two float columns");
-    println!("     size    echo                        one kernel, crossing included   kernel alone: sandbox, native, ratio");
+    println!(
+        "     size    echo                        one kernel, crossing included   kernel alone: sandbox, native, ratio"
+    );
     for size in [1 << 10, 1 << 20, 16 << 20] {
         let batch = two_columns(size / 16);
         let bytes = vec![1_u8; size];
@@ -166,7 +175,9 @@ fn throughput(code: &Compiled) -> Result<(), Failed> {
         let sandboxed = often.saturating_sub(once) / REPEATS;
         let native_once = cpu(|| native(&batch, 1))?;
         let native = cpu(|| native(&batch, 1 + REPEATS))?.saturating_sub(native_once) / REPEATS;
-        let rate = |time: Duration| format!("{:>9} {:>5.2} GB/s", shown(time), size as f64 / time.as_secs_f64() / 1e9);
+        let rate = |time: Duration| {
+            format!("{:>9} {:>5.2} GB/s", shown(time), size as f64 / time.as_secs_f64() / 1e9)
+        };
         let ratio = |a: Duration, b: Duration| a.as_secs_f64() / b.as_secs_f64();
         println!(
             "{:>5} KiB  {} {:>5.1} copies   {}   {} {} {:.2}",

@@ -108,6 +108,7 @@ impl Batch {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use arrow::array::ArrayRef;
     use arrow::array::Int64Array;

@@ -173,6 +173,7 @@ fn matcher(path: &Path, pattern: &str) -> Result<GlobMatcher, StorageError> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -104,6 +104,7 @@ pub fn folder<'a>(
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

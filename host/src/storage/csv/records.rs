@@ -204,6 +204,7 @@ impl<R: Read> Records<R> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

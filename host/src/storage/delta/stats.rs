@@ -190,6 +190,7 @@ fn scaled(unscaled: i128, scale: i32) -> Option<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

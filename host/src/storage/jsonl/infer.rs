@@ -189,6 +189,7 @@ impl<'de> Visitor<'de> for Keys {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -190,6 +190,7 @@ fn moment(text: &str) -> u8 {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use arrow::array::StringArray;
 

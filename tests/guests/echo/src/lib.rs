@@ -5,6 +5,7 @@ pub mod kernel;
 use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Field};
+use std::hint::black_box;
 use std::sync::Arc;
 use wasmhost_guest::{
     About, Accept, Context, Failure, Inputs, Judge, Layout, Output, Reason, Transform, about,
@@ -27,7 +28,11 @@ pub enum Config {
         columns: Vec<String>,
     },
     /// A column `kernel` is computed from the Float64 columns `a` and `b`; all is carried.
-    Kernel {},
+    Kernel {
+        /// How often it is computed; at least 1.
+        #[serde(default = "once")]
+        repeats: u32,
+    },
     /// Rows 0, 2, 4… of each batch are kept.
     KeepEven {},
     /// Rows `every - 1`, `2 every - 1`… of each batch are rejected, with the reason `nth`.
@@ -74,7 +79,7 @@ impl Transform for Echo {
                     .filter_map(|name| wanted.iter().find(|field| field.name() == name));
                 in_order.fold(layout.keep_all(), |layout, field| layout.compute((*field).clone()))
             }
-            Config::Kernel {} => Layout::one_to_one()
+            Config::Kernel { .. } => Layout::one_to_one()
                 .want("a", DataType::Float64)
                 .want("b", DataType::Float64)
                 .keep_all()
@@ -105,8 +110,8 @@ impl Transform for Echo {
                 Output::columns(batch.columns().iter().cloned())
             }
             Config::Carry {} | Config::Swallow {} | Config::Count {} => Output::nothing(),
-            Config::Kernel {} => {
-                Output::columns([run_kernel(column(batch, "a")?, column(batch, "b")?)])
+            Config::Kernel { repeats } => {
+                Output::columns([run_kernel(column(batch, "a")?, column(batch, "b")?, repeats)])
             }
             Config::KeepEven {} => {
                 Output::nothing().keep(BooleanBuffer::collect_bool(rows, |row| row % 2 == 0))
@@ -135,9 +140,16 @@ impl Transform for Echo {
     }
 }
 
-fn run_kernel(a: &Float64Array, b: &Float64Array) -> ArrayRef {
+fn once() -> u32 {
+    1
+}
+
+fn run_kernel(a: &Float64Array, b: &Float64Array, repeats: u32) -> ArrayRef {
     let mut out = vec![0.0; a.len()];
-    kernel::kernel(a.values(), b.values(), &mut out);
+    for _ in 0..repeats {
+        kernel::kernel(black_box(a.values()), black_box(b.values()), &mut out);
+        black_box(&mut out);
+    }
     Arc::new(Float64Array::new(out.into(), NullBuffer::union(a.nulls(), b.nulls())))
 }
 
