@@ -34,6 +34,7 @@ use crate::sandbox::Compiled;
 use crate::sandbox::Context;
 use crate::sandbox::Engine;
 use crate::sandbox::TransformPool;
+use crate::table::RunId;
 
 type Failed = Box<dyn Error>;
 
@@ -195,7 +196,7 @@ fn throughput(code: &Compiled) -> Result<(), Failed> {
 
 fn open(code: &Compiled, config: &Value, batch: &Batch) -> Result<TransformPool, Failed> {
     let context = Context {
-        run_id: "bench".into(),
+        run_id: RunId::new("bench")?,
         flow: "bench".into(),
         destination: None,
         logical_time_ns: 0,

@@ -14,6 +14,7 @@ use wasmhost::problem::Place;
 use wasmhost::sandbox::Compiled;
 use wasmhost::sandbox::Context;
 use wasmhost::sandbox::Engine;
+use wasmhost::table::RunId;
 
 /// A guest's file, by its package's name.
 pub(crate) fn path(package: &str) -> PathBuf {
@@ -43,7 +44,7 @@ pub(crate) fn compiled(package: &str, limits: Limits) -> Compiled {
 
 /// A context like a run's.
 pub(crate) fn context() -> Context {
-    let (run_id, flow) = ("test".to_owned(), "test".to_owned());
+    let (run_id, flow) = (RunId::new("test").unwrap(), "test".to_owned());
     Context { run_id, flow, destination: None, logical_time_ns: 0, seed: 1 }
 }
 

@@ -87,6 +87,10 @@ fn inspect(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), Vec<String>> {
     if !bytes.starts_with(b"\0asm") {
         return Err(one("not a WebAssembly file".to_owned()));
     }
+    // The encoder below expects a valid module, and panics on some that are cut off.
+    wasmparser::Validator::new()
+        .validate_all(&bytes)
+        .map_err(|error| one(format!("not valid WebAssembly: {error}")))?;
     // Bytes 4..8 are version and layer; layer 0 is a core module, 1 a component.
     let is_module = bytes.get(6) == Some(&0);
     let bytes = if is_module { encode(&bytes).map_err(one)? } else { bytes };

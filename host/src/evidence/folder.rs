@@ -56,24 +56,34 @@ impl Folder {
         Self { runs: state.join("runs") }
     }
 
-    /// Writes a record, synced, under its final name only when complete. A retry of a run id replaces its record.
+    /// Writes a record, synced, under its final name only when complete. A retry of a run id gets a record beside the earlier
+    /// ones: `<run id>.json`, then `<run id>.2.json`, …; none is ever replaced.
     ///
     /// # Errors
     /// Where the file system says no; there is no half-written record then.
     pub fn put(&self, record: &Record) -> Result<PathBuf, EvidenceError> {
         let folder = self.runs.join(record.flow.as_str());
-        let path = folder.join(format!("{}.json", record.run_id));
-        let unfinished = folder.join(format!(".{}.json.tmp", record.run_id));
+        let unfinished = folder.join(format!(".{}.{}.tmp", record.run_id, std::process::id()));
         fs::create_dir_all(&folder).map_err(failed(&folder, "create it"))?;
         let text = serde_json::to_vec_pretty(record)
-            .map_err(|error| failed(&path, "write it")(io::Error::other(error)))?;
+            .map_err(|error| failed(&folder, "write a record to it")(io::Error::other(error)))?;
         let written = File::create(&unfinished).and_then(|mut file| {
             file.write_all(&text)?;
             file.write_all(b"\n")?;
             file.sync_all()
         });
         written.map_err(failed(&unfinished, "write it"))?;
-        fs::rename(&unfinished, &path).map_err(failed(&path, "write it"))?;
+        let mut attempt = 1;
+        let path = loop {
+            let path = folder.join(attempt_name(&record.run_id, attempt));
+            // A link, unlike a rename, never takes the place of a file that is there.
+            match fs::hard_link(&unfinished, &path) {
+                Ok(()) => break path,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+                Err(error) => return Err(failed(&path, "write it")(error)),
+            }
+        };
+        fs::remove_file(&unfinished).map_err(failed(&unfinished, "remove it"))?;
         File::open(&folder)
             .and_then(|folder| folder.sync_all())
             .map_err(failed(&folder, "sync it"))?;
@@ -95,17 +105,16 @@ impl Folder {
         Ok(records)
     }
 
-    /// One run's record; flows that share a state folder may have runs of the same id.
+    /// One run's record, of its last attempt; flows that share a state folder may have runs of the same id.
     ///
     /// # Errors
     /// Where there is none, or it cannot be read.
     pub fn get(&self, flow: &FlowName, run_id: &RunId) -> Result<Record, EvidenceError> {
         let folder = self.runs.join(flow.as_str());
-        let path = folder.join(format!("{run_id}.json"));
-        match fs::exists(&path) {
-            Ok(true) => read(&path),
-            Ok(false) => Err(EvidenceError::NoSuchRun { run_id: run_id.clone(), path: folder }),
-            Err(error) => Err(failed(&path, "look for it")(error)),
+        let attempts = (1..).map(|attempt| folder.join(attempt_name(run_id, attempt)));
+        match attempts.take_while(|path| path.exists()).last() {
+            Some(path) => read(&path),
+            None => Err(EvidenceError::NoSuchRun { run_id: run_id.clone(), path: folder }),
         }
     }
 
@@ -125,6 +134,11 @@ impl Folder {
         files.sort();
         Ok(files)
     }
+}
+
+/// A run id has no dot, so that no attempt's name is another run's.
+fn attempt_name(run_id: &RunId, attempt: u32) -> String {
+    if attempt == 1 { format!("{run_id}.json") } else { format!("{run_id}.{attempt}.json") }
 }
 
 /// The entries of a folder without hidden ones; none where there is no folder yet.

@@ -8,10 +8,13 @@ use crate::component::OpenedRule;
 use crate::component::OpenedTransform;
 use crate::storage::listing::SourceFile;
 use crate::storage::target::TargetFacts;
+use crate::table::RunId;
 
 /// All facts of one flow at one moment.
 #[derive(Debug)]
 pub struct Facts {
+    /// The run that asks.
+    pub run_id: RunId,
     /// The files of the source, in order.
     pub files: Vec<SourceFile>,
     /// Their columns, after the projection.

@@ -14,6 +14,7 @@ use crate::flow::ParquetWrite;
 use crate::flow::WriteFormat;
 use crate::name::DestinationName;
 use crate::problem::Place;
+use crate::table::RunId;
 
 /// The columns in front of the row's own.
 pub const RUN_ID: &str = "__run_id";
@@ -31,12 +32,13 @@ pub const ROW: &str = "__row";
 /// How many columns stand in front of the row's own.
 pub const FRONT: usize = 6;
 
-/// The flow's quarantine; without one, Parquet in the state folder.
+/// The flow's quarantine; without one, Parquet in the state folder, in a folder a run: what earlier runs set apart never stands in
+/// the way of this one, whatever its columns were.
 #[must_use]
-pub fn destination(flow: &Flow) -> Destination {
+pub fn destination(flow: &Flow, run_id: &RunId) -> Destination {
     flow.quarantine.clone().unwrap_or_else(|| Destination {
         name: DestinationName::quarantine(),
-        path: flow.state.join("quarantine").join(flow.name.as_str()),
+        path: flow.state.join("quarantine").join(flow.name.as_str()).join(run_id.as_str()),
         format: WriteFormat::Parquet(ParquetWrite::default()),
         load: Load::Append {},
         columns: None,

@@ -216,7 +216,7 @@ fn set_apart(
         return None;
     }
     let schema = quarantine::schema(&stages);
-    let to = quarantine::destination(flow);
+    let to = quarantine::destination(flow, &facts.run_id);
     let Destination { format, load, partition_columns, at, .. } = &to;
     problems.extend(
         fit(&facts.quarantine, format, &schema, partition_columns, *load, at)

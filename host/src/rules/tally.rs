@@ -62,25 +62,32 @@ impl Tally {
     }
 
     /// Adds what a rule (by position) found at the end. A row that is named twice for one reason counts once.
-    pub fn conclude(&mut self, rule: usize, conclusion: Conclusion) {
+    ///
+    /// # Errors
+    /// The code of a reason that hits more rows now than had not been hit before; no honest rule does that.
+    pub fn conclude(&mut self, rule: usize, conclusion: Conclusion) -> Result<(), String> {
         let Conclusion { tables, mut rows } = conclusion;
         rows.sort_unstable();
         rows.dedup();
         let reasons = &mut self.rules[rule].reasons;
         for late in rows {
-            let counts = &mut reasons[late.reason].counts;
+            let reason = &mut reasons[late.reason];
+            let counts = &mut reason.counts;
             // A late hit is of a row that `check` had let pass; where it had not judged it, it has now.
             if counts.passed > 0 {
                 counts.passed -= 1;
-            } else {
-                counts.skipped = counts.skipped.saturating_sub(1);
+            } else if counts.skipped > 0 {
+                counts.skipped -= 1;
                 counts.evaluated += 1;
+            } else {
+                return Err(reason.code.clone());
             }
             counts.failed += 1;
         }
         for table in tables {
             reasons[table.reason].table_findings.push((table.measured, table.threshold));
         }
+        Ok(())
     }
 
     /// Whether a rule of severity `fail` was hit: nothing may be written then.

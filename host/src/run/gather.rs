@@ -86,13 +86,15 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
         .iter()
         .zip(&rules)
         .map(|(rule, pool)| facts(&loaded[&rule.step.component], pool.opened().clone()));
+    let run_id = &context.run_id;
     let facts = Facts {
+        run_id: run_id.clone(),
         files: source.files.clone(),
         schema: Arc::clone(&source.schema),
         steps: step_facts,
         rules: rule_facts.collect(),
         targets: flow.destinations.iter().map(inspect).collect::<Result<_, _>>()?,
-        quarantine: inspect(&quarantine::destination(flow))?,
+        quarantine: inspect(&quarantine::destination(flow, run_id))?,
         limits,
     };
     Ok(Gathered { facts, steps, rules, source })

@@ -28,7 +28,9 @@ use crate::run::gather::Gathered;
 use crate::run::gather::gather;
 use crate::run::quarantine::Quarantine;
 use crate::run::quarantine::Why;
+use crate::sandbox::Breach;
 use crate::sandbox::Context;
+use crate::sandbox::SandboxError;
 use crate::table::Commit;
 use crate::table::Counts;
 use crate::table::RunId;
@@ -46,6 +48,10 @@ mod world;
 pub use error::RunError;
 pub use error::Whose;
 pub use world::World;
+
+/// Rows of a batch as it is read. Several batches are on their way at once, so this sets the memory that a run needs; crossing the
+/// sandbox costs some microseconds a batch, which do not show at this size.
+const READ_ROWS: usize = 8_192;
 
 /// Something that happened, for whoever watches.
 #[derive(Debug)]
@@ -114,7 +120,7 @@ pub async fn plan(flow: &Arc<Flow>, world: World, run_id: &RunId) -> Result<Plan
 
 async fn gathered(flow: &Arc<Flow>, world: World, record: &Record) -> Result<Gathered, RunError> {
     let context = Context {
-        run_id: record.run_id.to_string(),
+        run_id: record.run_id.clone(),
         flow: flow.name.to_string(),
         destination: None,
         logical_time_ns: record
@@ -161,7 +167,7 @@ async fn attempt(
     let mut books = Books::new(&plan);
     let files = crate::source::Files::open(
         source,
-        usize::try_from(plan.limits.batch_rows).unwrap_or(usize::MAX),
+        usize::try_from(plan.limits.batch_rows).map_or(READ_ROWS, |rows| rows.min(READ_ROWS)),
     );
     let read = Arc::clone(&books.read);
     let batches = chain::source(files, move |batch| {
@@ -171,7 +177,7 @@ async fn attempt(
     let streamed =
         stream(&plan, judged, &mut books, &mut fanout, quarantine.as_mut(), report).await;
     let concluded = match streamed {
-        Ok(()) => conclude(&rules, &mut books.tally).await,
+        Ok(()) => conclude(&plan, &rules, &mut books.tally).await,
         Err(error) => Err(error),
     };
     recording::usage(
@@ -285,6 +291,7 @@ async fn push(
 }
 
 async fn conclude(
+    plan: &Plan,
     pools: &[Arc<crate::sandbox::RulePool>],
     tally: &mut Tally,
 ) -> Result<(), RunError> {
@@ -293,7 +300,14 @@ async fn conclude(
         let conclusion = spawn_blocking(move || pool.conclude())
             .await
             .map_err(RunError::stopped("a rule"))??;
-        tally.conclude(rule, conclusion);
+        tally.conclude(rule, conclusion).map_err(|reason| SandboxError {
+            component: plan.rules[rule].component.clone(),
+            call: "conclude",
+            batch: None,
+            breach: Breach::Protocol(format!(
+                "more rows hit by reason `{reason}` than it was given"
+            )),
+        })?;
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ use crate::sandbox::bindings::types;
 use crate::sandbox::error::Breach;
 use crate::sandbox::exchange::decode_schema;
 use crate::sandbox::log::escape;
+use crate::table::RunId;
 
 /// The longest texts of a component that the host keeps, in bytes.
 const CODE_BYTES_MAX: usize = 64;
@@ -34,7 +35,7 @@ const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 pub struct Context {
     /// The run.
-    pub run_id: String,
+    pub run_id: RunId,
     /// The flow.
     pub flow: String,
     /// The destination; none on the main chain.
@@ -49,7 +50,7 @@ impl Context {
     /// As the contract spells it. A run works on one split, in its first attempt.
     pub(super) fn wire(&self) -> types::Context {
         types::Context {
-            run_id: self.run_id.clone(),
+            run_id: self.run_id.to_string(),
             flow: self.flow.clone(),
             destination: self.destination.clone(),
             split: "0".to_owned(),
