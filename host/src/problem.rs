@@ -113,12 +113,37 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} [{}]", self.at, self.what, self.code)?;
+        write!(f, "{}: {} [{}]", self.at, escape(&self.what), self.code)?;
         match &self.hint {
-            Some(hint) => write!(f, "\n  hint: {hint}"),
+            Some(hint) => write!(f, "\n  hint: {}", escape(hint)),
             None => Ok(()),
         }
     }
+}
+
+/// The longest text of a stranger's that is shown, in bytes; the rest of a longer one is cut.
+const SHOWN_BYTES_MAX: usize = 4096;
+
+/// A stranger's text made safe to print and bounded: control characters escaped, so that it can neither rewrite a terminal nor look
+/// like further lines; cut at 4 KiB.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(SHOWN_BYTES_MAX));
+    for c in text.chars() {
+        if shown.len() >= SHOWN_BYTES_MAX {
+            shown.push('…');
+            break;
+        }
+        if is_safe(c) { shown.push(c) } else { shown.extend(c.escape_default()) }
+    }
+    shown
+}
+
+/// Whether a character shows as itself: neither a control character nor one that reorders what a terminal shows.
+#[must_use]
+pub fn is_safe(c: char) -> bool {
+    !(c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
 }
 
 /// The known name that `name` was most likely meant to be, if any is near enough.

@@ -21,24 +21,13 @@ pub struct Judgement {
     pub nulls: usize,
 }
 
-/// The judgements of consecutive rows of a batch, one a reason, in the order declared.
-#[derive(Debug, Clone)]
-pub struct Judged {
-    /// The first row of the batch that they are about.
-    pub start: usize,
-    /// How many rows.
-    pub rows: usize,
-    /// One judgement a reason.
-    pub judgements: Vec<Judgement>,
-}
-
 /// What only the whole input shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conclusion {
     /// Verdicts on the whole input.
     pub tables: Vec<TableFinding>,
-    /// Hits of rows that had been judged before.
-    pub rows: Vec<LateFinding>,
+    /// For each reason, how many rows are hit that `check` had let pass; each row once.
+    pub late_hits: Vec<u64>,
 }
 
 /// A verdict on the whole input.
@@ -50,15 +39,6 @@ pub struct TableFinding {
     pub measured: f64,
     /// What it was held against; a number.
     pub threshold: f64,
-}
-
-/// A row that the whole input showed to be hit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LateFinding {
-    /// Position among the reasons declared.
-    pub reason: usize,
-    /// The row among all that the rule was given, from 0.
-    pub row: u64,
 }
 
 /// Rows that were hit, as they were judged, and the reasons of each.

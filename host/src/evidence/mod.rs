@@ -85,7 +85,7 @@ pub struct Record {
     pub rows_quarantined: u64,
     /// Rows of the main chain's result.
     pub rows_main: u64,
-    /// Rows handed to destinations that have them now, summed.
+    /// Rows that this attempt made visible, summed over the destinations.
     pub rows_written: u64,
     /// A destination an entry, in order of commit.
     pub destinations: Vec<DestinationRecord>,

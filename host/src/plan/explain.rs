@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::plan::RulePlan;
 use crate::plan::StepPlan;
 use crate::plan::TargetState;
+use crate::problem::escape;
 use crate::table::Severity;
 use crate::table::TableChange;
 
@@ -149,7 +150,11 @@ fn columns(schema: &Schema) -> String {
 }
 
 fn list(names: &[String]) -> String {
-    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "nothing".to_owned()
+    } else {
+        names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn line(text: &mut String, depth: usize, content: &str) {

@@ -8,7 +8,6 @@ use arrow::error::ArrowError;
 
 use crate::batch::Batch;
 use crate::component::Reason;
-use crate::component::findings::Judged;
 use crate::component::findings::Judgement;
 use crate::table::Severity;
 
@@ -53,7 +52,11 @@ pub struct Quarantined {
 ///
 /// # Errors
 /// Where Arrow cannot filter a column.
-pub fn split(seats: &[Seat], batch: Batch, findings: &[Vec<Judged>]) -> Result<Split, ArrowError> {
+pub fn split(
+    seats: &[Seat],
+    batch: Batch,
+    findings: &[Vec<Judgement>],
+) -> Result<Split, ArrowError> {
     let rows = batch.rows.num_rows();
     let none = BooleanBuffer::new_unset(rows);
     let hit_by = |severity| {
@@ -77,40 +80,16 @@ pub fn split(seats: &[Seat], batch: Batch, findings: &[Vec<Judged>]) -> Result<S
 }
 
 /// Rows that any reason of a rule hits.
-fn any(judged: &[Judged], rows: usize) -> BooleanBuffer {
-    if let [only] = judged
-        && only.rows == rows
-    {
-        return only
-            .judgements
-            .iter()
-            .fold(BooleanBuffer::new_unset(rows), |all, one| &all | &one.hits);
-    }
-    let hit = |row: usize| {
-        piece(judged, row)
-            .is_some_and(|(judgements, at)| judgements.iter().any(|one| one.hits.value(at)))
-    };
-    BooleanBuffer::collect_bool(rows, hit)
+fn any(judgements: &[Judgement], rows: usize) -> BooleanBuffer {
+    judgements.iter().fold(BooleanBuffer::new_unset(rows), |all, one| &all | &one.hits)
 }
 
-/// The judgements that are about a row, and its place in them.
-fn piece(judged: &[Judged], row: usize) -> Option<(&[Judgement], usize)> {
-    let piece =
-        judged.iter().find(|piece| (piece.start..piece.start + piece.rows).contains(&row))?;
-    Some((&piece.judgements, row - piece.start))
-}
-
-fn hits_of(seats: &[Seat], findings: &[Vec<Judged>], row: usize) -> Vec<(usize, usize)> {
-    let quarantine =
-        |(_, (seat, _)): &(usize, (&Seat, &Vec<Judged>))| seat.severity == Severity::Quarantine;
-    let rules = seats.iter().zip(findings).enumerate().filter(quarantine);
+fn hits_of(seats: &[Seat], findings: &[Vec<Judgement>], row: usize) -> Vec<(usize, usize)> {
+    let rules = seats.iter().zip(findings).enumerate();
     rules
-        .flat_map(|(rule, (_, judged))| {
-            let (judgements, at) = piece(judged, row).unwrap_or((&[], 0));
-            judgements
-                .iter()
-                .filter(move |one| one.hits.value(at))
-                .map(move |one| (rule, one.reason))
+        .filter(|(_, (seat, _))| seat.severity == Severity::Quarantine)
+        .flat_map(|(rule, (_, judgements))| {
+            judgements.iter().filter(|one| one.hits.value(row)).map(move |one| (rule, one.reason))
         })
         .collect()
 }
@@ -129,10 +108,9 @@ mod tests {
         Seat { name: name.into(), severity, reasons: vec![reason] }
     }
 
-    fn judged(start: usize, hits: &[bool]) -> Judged {
+    fn judged(hits: &[bool]) -> Vec<Judgement> {
         let hits: BooleanBuffer = hits.iter().copied().collect();
-        let judgement = Judgement { reason: 0, evaluated: hits.len(), nulls: 0, hits };
-        Judged { start, rows: judgement.hits.len(), judgements: vec![judgement] }
+        vec![Judgement { reason: 0, evaluated: hits.len(), nulls: 0, hits }]
     }
 
     #[test]
@@ -144,10 +122,10 @@ mod tests {
             seat("q", Severity::Quarantine),
         ];
         let findings = [
-            vec![judged(0, &[true, false, false, false])],
-            vec![judged(0, &[true, false, false, false])],
-            vec![judged(0, &[false, true, true]), judged(3, &[false])],
-            vec![judged(0, &[false, false, true, false])],
+            judged(&[true, false, false, false]),
+            judged(&[true, false, false, false]),
+            judged(&[false, true, true, false]),
+            judged(&[false, false, true, false]),
         ];
         let rows = record_batch!(("n", Int64, [0, 1, 2, 3])).unwrap();
         let batch = Batch { rows, origin: Origin { file: "f".into(), rows: Positions::From(1) } };

@@ -2,7 +2,7 @@
 
 use crate::batch::Origin;
 use crate::component::findings::Conclusion;
-use crate::component::findings::Judged;
+use crate::component::findings::Judgement;
 use crate::rules::Seat;
 use crate::table::ReasonTally;
 use crate::table::RuleTally;
@@ -40,54 +40,39 @@ impl Tally {
     }
 
     /// Adds what the rules found in one batch; `findings` has one entry a rule.
-    pub fn add(&mut self, origin: &Origin, findings: &[Vec<Judged>]) {
-        for (rule, judged) in self.rules.iter_mut().zip(findings) {
-            for piece in judged {
-                for judgement in &piece.judgements {
-                    let tally = &mut rule.reasons[judgement.reason];
-                    let failed = judgement.hits.count_set_bits();
-                    tally.counts.evaluated += judgement.evaluated as u64;
-                    tally.counts.failed += failed as u64;
-                    tally.counts.passed += (judgement.evaluated - failed) as u64;
-                    tally.counts.null += judgement.nulls as u64;
-                    tally.counts.skipped += (piece.rows - judgement.evaluated) as u64;
-                    let room = EXAMPLES_MAX - tally.examples.len();
-                    let hit = judgement.hits.set_indices().take(room);
-                    tally.examples.extend(
-                        hit.map(|row| (origin.file.to_string(), origin.row(piece.start + row))),
-                    );
-                }
+    pub fn add(&mut self, origin: &Origin, findings: &[Vec<Judgement>]) {
+        for (rule, judgements) in self.rules.iter_mut().zip(findings) {
+            for judgement in judgements {
+                let tally = &mut rule.reasons[judgement.reason];
+                let failed = judgement.hits.count_set_bits();
+                tally.counts.evaluated += judgement.evaluated as u64;
+                tally.counts.failed += failed as u64;
+                tally.counts.passed += (judgement.evaluated - failed) as u64;
+                tally.counts.null += judgement.nulls as u64;
+                tally.counts.skipped += (judgement.hits.len() - judgement.evaluated) as u64;
+                let room = EXAMPLES_MAX - tally.examples.len();
+                let hit = judgement.hits.set_indices().take(room);
+                tally.examples.extend(hit.map(|row| (origin.file.to_string(), origin.row(row))));
             }
         }
     }
 
-    /// Adds what a rule (by position) found at the end. A row that is named twice for one reason counts once.
-    ///
-    /// # Errors
-    /// The code of a reason that hits more rows now than had not been hit before; no honest rule does that.
-    pub fn conclude(&mut self, rule: usize, conclusion: Conclusion) -> Result<(), String> {
-        let Conclusion { tables, mut rows } = conclusion;
-        rows.sort_unstable();
-        rows.dedup();
+    /// Adds what a rule (by position) found at the end. A late hit is of a row that `check` had let pass; where it had not judged it, it
+    /// has now.
+    pub fn conclude(&mut self, rule: usize, conclusion: Conclusion) {
+        let Conclusion { tables, late_hits } = conclusion;
         let reasons = &mut self.rules[rule].reasons;
-        for late in rows {
-            let reason = &mut reasons[late.reason];
+        for (reason, late) in reasons.iter_mut().zip(late_hits) {
             let counts = &mut reason.counts;
-            // A late hit is of a row that `check` had let pass; where it had not judged it, it has now.
-            if counts.passed > 0 {
-                counts.passed -= 1;
-            } else if counts.skipped > 0 {
-                counts.skipped -= 1;
-                counts.evaluated += 1;
-            } else {
-                return Err(reason.code.clone());
-            }
-            counts.failed += 1;
+            let had_passed = late.min(counts.passed);
+            counts.passed -= had_passed;
+            counts.skipped -= late - had_passed;
+            counts.evaluated += late - had_passed;
+            counts.failed += late;
         }
         for table in tables {
             reasons[table.reason].table_findings.push((table.measured, table.threshold));
         }
-        Ok(())
     }
 
     /// Whether a rule of severity `fail` was hit: nothing may be written then.

@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 
 use crate::batch::Batch;
 use crate::component::Statefulness;
-use crate::component::findings::Judged;
+use crate::component::findings::Judgement;
 use crate::component::findings::Rejection;
 use crate::run::error::RunError;
 use crate::sandbox::RulePool;
@@ -27,8 +27,8 @@ const READ_AHEAD: usize = 2;
 /// What flows through the chain.
 #[derive(Debug)]
 pub(super) enum Item {
-    /// Rows on their way.
-    Rows(Batch),
+    /// Rows on their way, and the number of the source's batch that they come from.
+    Rows(Option<u64>, Batch),
     /// Rows that a step (by position) rejected.
     Rejected(usize, Rejection),
     /// Rows that filters left out.
@@ -39,7 +39,7 @@ pub(super) enum Item {
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// Rows of the result with what each rule found.
-    Judged(Batch, Vec<Vec<Judged>>),
+    Judged(Batch, Vec<Vec<Judgement>>),
     /// Rows that a step (by position) rejected.
     Rejected(usize, Rejection),
     /// Rows that filters left out.
@@ -66,10 +66,10 @@ pub(super) fn source(mut files: Files, mut seen: impl FnMut(&Batch) + Send + 'st
         }
     });
     let batches = stream::poll_fn(move |context| receiver.poll_recv(context));
-    let batches = batches.map(move |batch| {
+    let batches = batches.enumerate().map(move |(number, batch)| {
         let batch = batch?;
         seen(&batch);
-        Ok(Item::Rows(batch))
+        Ok(Item::Rows(Some(number as u64), batch))
     });
     // A reader that panicked just stops sending: without this, its rows would be missing without a word.
     let ended =
@@ -94,19 +94,14 @@ pub(super) fn judged(
     let width =
         width(rules.iter().all(|rule| rule.opened().statefulness == Statefulness::Stateless));
     let rules: Arc<[_]> = rules.into();
-    let mut number = 0;
     let tasks = items.map(move |item| {
         let rules = Arc::clone(&rules);
-        let current = number;
-        number += u64::from(matches!(item, Ok(Item::Rows(_))));
         async move {
             match item? {
-                Item::Rows(batch) => {
+                Item::Rows(number, batch) => {
                     let judging = spawn_blocking(move || {
-                        let findings = rules
-                            .iter()
-                            .map(|rule| rule.check(current, &batch))
-                            .collect::<Result<_, _>>()?;
+                        let findings = rules.iter().map(|rule| rule.check(number, &batch));
+                        let findings = findings.collect::<Result<_, _>>()?;
                         Ok::<_, SandboxError>(Outcome::Judged(batch, findings))
                     });
                     Ok(judging.await.map_err(RunError::stopped("a rule"))??)
@@ -123,38 +118,40 @@ pub(super) fn judged(
 fn step(items: Items, index: usize, pool: Arc<TransformPool>) -> Items {
     let width = width(pool.opened().statefulness == Statefulness::Stateless);
     let last = Arc::clone(&pool);
-    let mut number = 0;
     let tasks = items.map(move |item| {
         let pool = Arc::clone(&pool);
-        let current = number;
-        number += u64::from(matches!(item, Ok(Item::Rows(_))));
         async move {
-            let batch = match item? {
-                Item::Rows(batch) => batch,
+            let (number, batch) = match item? {
+                Item::Rows(number, batch) => (number, batch),
                 other @ (Item::Rejected(..) | Item::Filtered(_)) => return Ok(vec![other]),
             };
-            let working = spawn_blocking(move || pool.process(current, &batch));
+            let working = spawn_blocking(move || pool.process(number, &batch));
             let done = working.await.map_err(RunError::stopped("a transform"))??;
+            let rows = done.batches.into_iter().map(|batch| Item::Rows(number, batch));
             let rejected =
                 done.rejected.into_iter().map(|rejection| Item::Rejected(index, rejection));
             let filtered = (done.rows_filtered > 0).then_some(Item::Filtered(done.rows_filtered));
-            Ok::<_, RunError>(
-                done.batches.into_iter().map(Item::Rows).chain(rejected).chain(filtered).collect(),
-            )
+            Ok::<_, RunError>(rows.chain(rejected).chain(filtered).collect())
         }
     });
-    let finish = stream::once(async move {
-        let finished = spawn_blocking(move || last.finish())
-            .await
-            .map_err(RunError::stopped("a transform"))??;
-        Ok(finished.into_iter().map(Item::Rows).collect())
-    });
-    tasks
+    let answers = tasks
         .buffered(width)
-        .chain(finish)
         .map_ok(|items: Vec<Item>| stream::iter(items.into_iter().map(Ok)))
-        .try_flatten()
-        .boxed()
+        .try_flatten();
+    answers.chain(stream::once(async move { kept_back(last) }).flatten()).boxed()
+}
+
+/// What a step kept back until the input was over, batch by batch.
+fn kept_back(pool: Arc<TransformPool>) -> Items {
+    let (sender, mut receiver) = mpsc::channel(READ_AHEAD);
+    let finishing =
+        spawn_blocking(move || pool.finish(&mut |batch| sender.blocking_send(batch).is_ok()));
+    let batches = stream::poll_fn(move |context| receiver.poll_recv(context))
+        .map(|batch| Ok(Item::Rows(None, batch)));
+    let ended = stream::once(async move {
+        finishing.await.map_err(RunError::stopped("a transform"))?.map_err(RunError::from)
+    });
+    batches.chain(ended.filter_map(|ended| async move { ended.err().map(Err) })).boxed()
 }
 
 /// Batches at work at once.

@@ -115,6 +115,15 @@ impl RunError {
         move |error| Self::Stopped { stage, what: error.to_string() }
     }
 
+    /// What a panic outside any task means.
+    pub(super) fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        Self::Stopped { stage: "the run", what: text.unwrap_or("it panicked").to_owned() }
+    }
+
     /// An error of Arrow's at a stage.
     pub(super) fn arrow(stage: &'static str) -> impl Fn(arrow::error::ArrowError) -> Self {
         move |source| Self::Arrow { stage, source }

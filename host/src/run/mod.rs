@@ -1,9 +1,11 @@
 //! A run: the whole path in one place. Gather, decide, stream, stage, judge, commit, record.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
+use futures::FutureExt as _;
 use futures::StreamExt as _;
 use tokio::task::spawn_blocking;
 
@@ -28,9 +30,7 @@ use crate::run::gather::Gathered;
 use crate::run::gather::gather;
 use crate::run::quarantine::Quarantine;
 use crate::run::quarantine::Why;
-use crate::sandbox::Breach;
 use crate::sandbox::Context;
-use crate::sandbox::SandboxError;
 use crate::table::Commit;
 use crate::table::Counts;
 use crate::table::RunId;
@@ -83,7 +83,9 @@ pub struct Ended {
 /// Runs a flow to its end. The evidence is written before this returns, also for a failed run.
 pub async fn run(flow: &Arc<Flow>, world: World, run_id: RunId, report: Report<'_>) -> Ended {
     let mut record = recording::begin(flow, run_id, world.now());
-    let ended = attempt(flow, world, &mut record, report).await;
+    // A panic of ours is an error of the run: its evidence is written all the same.
+    let ended = AssertUnwindSafe(attempt(flow, world, &mut record, report)).catch_unwind().await;
+    let ended = ended.unwrap_or_else(|panic| Err(RunError::panicked(panic.as_ref())));
     record.finished_at = world.now();
     let error = match ended {
         Ok(status) => {
@@ -177,7 +179,7 @@ async fn attempt(
     let streamed =
         stream(&plan, judged, &mut books, &mut fanout, quarantine.as_mut(), report).await;
     let concluded = match streamed {
-        Ok(()) => conclude(&plan, &rules, &mut books.tally).await,
+        Ok(()) => conclude(&rules, &mut books.tally).await,
         Err(error) => Err(error),
     };
     recording::usage(
@@ -230,19 +232,18 @@ async fn stream(
             chain::Outcome::Rejected(step, rejection) => {
                 books.rejected += rejection.reasons.len() as u64;
                 let plan = &plan.steps[step];
-                let why = |(row, reasons): (usize, &Vec<usize>)| {
+                let why = |row: usize| {
                     let mut why = Why::default();
-                    reasons.iter().for_each(|at| {
-                        why.add(&plan.component, &plan.reasons[*at], &rejection.rows.rows, row)
-                    });
+                    for at in &rejection.reasons[row] {
+                        why.add(&plan.component, &plan.reasons[*at], &rejection.rows.rows, row);
+                    }
                     why
                 };
-                let whys: Vec<_> = rejection.reasons.iter().enumerate().map(why).collect();
                 push(
                     quarantine.as_deref_mut(),
                     &format!("transforms[{step}]"),
                     &rejection.rows,
-                    &whys,
+                    &why,
                 )
                 .await?;
             }
@@ -253,16 +254,16 @@ async fn stream(
                 books.dropped += split.rows_dropped;
                 if let Some(set_apart) = split.quarantined {
                     books.quarantined += set_apart.hits.len() as u64;
-                    let why = |(row, hits): (usize, &Vec<(usize, usize)>)| {
+                    let seats = &books.seats;
+                    let why = |row: usize| {
                         let mut why = Why::default();
-                        for (rule, reason) in hits {
-                            let seat = &books.seats[*rule];
+                        for (rule, reason) in &set_apart.hits[row] {
+                            let seat = &seats[*rule];
                             why.add(&seat.name, &seat.reasons[*reason], &set_apart.rows.rows, row);
                         }
                         why
                     };
-                    let whys: Vec<_> = set_apart.hits.iter().enumerate().map(why).collect();
-                    push(quarantine.as_deref_mut(), "rules", &set_apart.rows, &whys).await?;
+                    push(quarantine.as_deref_mut(), "rules", &set_apart.rows, &why).await?;
                 }
                 books.main += split.kept.rows.num_rows() as u64;
                 if split.kept.rows.num_rows() > 0 && !fanout.stage(&split.kept.rows).await? {
@@ -280,10 +281,10 @@ async fn push(
     quarantine: Option<&mut Quarantine>,
     stage: &str,
     batch: &crate::batch::Batch,
-    whys: &[Why],
+    why: &(dyn Fn(usize) -> Why + Sync),
 ) -> Result<(), RunError> {
     match quarantine {
-        Some(quarantine) => quarantine.push(stage, batch, whys).await,
+        Some(quarantine) => quarantine.push(stage, batch, why).await,
         None => {
             Err(RunError::Books(format!("{stage} set rows apart, but the plan has no quarantine")))
         }
@@ -291,7 +292,6 @@ async fn push(
 }
 
 async fn conclude(
-    plan: &Plan,
     pools: &[Arc<crate::sandbox::RulePool>],
     tally: &mut Tally,
 ) -> Result<(), RunError> {
@@ -300,14 +300,7 @@ async fn conclude(
         let conclusion = spawn_blocking(move || pool.conclude())
             .await
             .map_err(RunError::stopped("a rule"))??;
-        tally.conclude(rule, conclusion).map_err(|reason| SandboxError {
-            component: plan.rules[rule].component.clone(),
-            call: "conclude",
-            batch: None,
-            breach: Breach::Protocol(format!(
-                "more rows hit by reason `{reason}` than it was given"
-            )),
-        })?;
+        tally.conclude(rule, conclusion);
     }
     Ok(())
 }
@@ -343,7 +336,7 @@ async fn commit(
         return Err(error);
     }
     let mut waiting = ready.into_iter();
-    let mut news = false;
+    let mut news = record.quarantine.as_ref().is_some_and(|quarantine| quarantine.rows > 0);
     while let Some(fanout::Ready { plan, prepared }) = waiting.next() {
         let counts = prepared.counts();
         let entry = record.destinations.iter_mut().find(|entry| entry.name == plan.name);

@@ -38,11 +38,19 @@ pub(super) struct Quarantine {
     rows: u64,
 }
 
+/// Bytes of a value that a reason shows, and of all reasons of a row: a component decides how often a message names a column.
+const VALUE_SHOWN_MAX: usize = 64;
+const REASONS_SHOWN_MAX: usize = 1024;
+
+/// Rows whose reasons are put into words at once.
+const SLICE_ROWS: usize = 1024;
+
 /// Why a row is here: who says so, and what.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Why {
-    pub(super) rule: Vec<String>,
-    pub(super) reason: Vec<String>,
+    rule: Vec<String>,
+    reason: String,
+    more: usize,
 }
 
 impl Why {
@@ -51,7 +59,23 @@ impl Why {
         if self.rule.last().is_none_or(|last| last != rule) {
             self.rule.push(rule.to_owned());
         }
-        self.reason.push(format!("{}: {}", reason.code, render(&reason.message, batch, row)));
+        if self.reason.len() >= REASONS_SHOWN_MAX {
+            self.more += 1;
+            return;
+        }
+        let gap = if self.reason.is_empty() { "" } else { "; " };
+        self.reason.push_str(&format!(
+            "{gap}{}: {}",
+            reason.code,
+            render(&reason.message, batch, row)
+        ));
+    }
+
+    fn reasons(&self) -> String {
+        match self.more {
+            0 => self.reason.clone(),
+            more => format!("{}; and {more} more", self.reason),
+        }
     }
 }
 
@@ -72,16 +96,23 @@ impl Quarantine {
         Ok(Self { plan: plan.clone(), writer, name, run_id, rows: 0 })
     }
 
-    /// Sets rows apart; `whys` has one entry a row.
+    /// Sets rows apart; `why` says it of a row of the batch. Some rows at a time: reasons are much larger than what they are about.
     pub(super) async fn push(
         &mut self,
         stage: &str,
         batch: &Batch,
-        whys: &[Why],
+        why: &(dyn Fn(usize) -> Why + Sync),
     ) -> Result<(), RunError> {
-        let rows = self.shape(stage, batch, whys).map_err(RunError::arrow("the quarantine"))?;
-        self.rows += rows.num_rows() as u64;
-        self.writer.stage(&rows).await.map_err(|source| failed(&self.name, source))
+        let rows = batch.rows.num_rows();
+        for start in (0..rows).step_by(SLICE_ROWS) {
+            let length = SLICE_ROWS.min(rows - start);
+            let whys: Vec<_> = (start..start + length).map(why).collect();
+            let shaped = self.shape(stage, &batch.slice(start, length), &whys);
+            let shaped = shaped.map_err(RunError::arrow("the quarantine"))?;
+            self.rows += length as u64;
+            self.writer.stage(&shaped).await.map_err(|source| failed(&self.name, source))?;
+        }
+        Ok(())
     }
 
     /// Makes this run's rows visible; a run without any leaves no trace. Returns how many there are.
@@ -106,16 +137,13 @@ impl Quarantine {
     fn shape(&self, stage: &str, batch: &Batch, whys: &[Why]) -> Result<RecordBatch, ArrowError> {
         let rows = batch.rows.num_rows();
         let same = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text; rows])) };
-        let joined = |part: fn(&Why) -> &Vec<String>| -> ArrayRef {
-            Arc::new(whys.iter().map(|why| Some(part(why).join("; "))).collect::<StringArray>())
-        };
         let place = |row| batch.origin.row(row).and_then(|row| i64::try_from(row).ok());
         let file = |row| place(row).map(|_| batch.origin.file.to_string());
         let mut columns: Vec<ArrayRef> = vec![
             same(self.run_id.as_str()),
             same(stage),
-            joined(|why| &why.rule),
-            joined(|why| &why.reason),
+            Arc::new(whys.iter().map(|why| Some(why.rule.join("; "))).collect::<StringArray>()),
+            Arc::new(whys.iter().map(|why| Some(why.reasons())).collect::<StringArray>()),
             Arc::new((0..rows).map(file).collect::<StringArray>()),
             Arc::new((0..rows).map(place).collect::<Int64Array>()),
         ];
@@ -151,7 +179,9 @@ fn text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 fn render(message: &str, batch: &RecordBatch, row: usize) -> String {
     let mut text = String::with_capacity(message.len());
     let mut rest = message;
-    while let Some((before, after)) = rest.split_once('{') {
+    while text.len() < REASONS_SHOWN_MAX
+        && let Some((before, after)) = rest.split_once('{')
+    {
         text.push_str(before);
         let value = after
             .split_once('}')
@@ -175,7 +205,12 @@ fn value(batch: &RecordBatch, name: &str, row: usize) -> Option<String> {
     let column = batch.column_by_name(name)?;
     let options = FormatOptions::default().with_null("NULL");
     let formatter = ArrayFormatter::try_new(column, &options).ok()?;
-    formatter.value(row).try_to_string().ok()
+    let mut shown = formatter.value(row).try_to_string().ok()?;
+    if let Some((cut, _)) = shown.char_indices().find(|(at, _)| *at >= VALUE_SHOWN_MAX) {
+        shown.truncate(cut);
+        shown.push('…');
+    }
+    Some(shown)
 }
 
 #[cfg(test)]

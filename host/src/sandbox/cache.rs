@@ -1,6 +1,6 @@
-//! Machine code of components, kept between runs: compiling takes seconds, mapping a file a fraction of a millisecond.
+//! Machine code of components, kept between runs: compiling takes seconds, loading some milliseconds.
 //!
-//! Machine code runs with the host's rights, so a file is mapped only if this user alone can write it and its code is
+//! Machine code runs with the host's rights, so a file is used only if this user alone can write it and its code is
 //! authenticated with a key that only this user can read. Anything else is compiled anew. A cache that cannot be used costs time
 //! and nothing else, so its failures are not errors.
 
@@ -58,9 +58,9 @@ impl Cache {
         file.read_to_end(&mut code).ok()?;
         let tag = fs::read(path.with_extension("tag")).ok()?;
         self.mac(&path, &code)?.verify_slice(&tag).ok()?;
-        // SAFETY: the file holds what `put` wrote: its tag was made with a key that only this user can read, and only this user
-        // can write file and folder, so that it is still the file that was just read.
-        unsafe { Component::deserialize_file(engine, &path) }.ok()
+        // SAFETY: these very bytes were authenticated with a key that only this user can read; they are what `put` serialised. They
+        // are not mapped from the file: between the check and the mapping, whoever owns a folder above could put another one there.
+        unsafe { Component::deserialize(engine, &code) }.ok()
     }
 
     /// Keeps the code of a component. Another process may do the same at once: each file appears whole.

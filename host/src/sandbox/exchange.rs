@@ -21,15 +21,24 @@ use arrow_ipc::MessageHeader;
 use arrow_ipc::MetadataVersion;
 use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::RecordBatchDecoder;
-use arrow_ipc::root_as_message;
+use arrow_ipc::root_as_message_with_opts;
+use flatbuffers::VerifierOptions;
 
 use crate::component::crosses;
+use crate::problem::escape;
 use crate::sandbox::encode;
 use crate::sandbox::error::Breach;
+use crate::sandbox::opening::COLUMNS_MAX;
+use crate::sandbox::opening::check_name;
 
-/// Columns and nesting that a guest's schema may have.
-const COLUMNS_MAX: usize = 2_000;
+/// Nesting that a guest's schema may have.
 const DEPTH_MAX: usize = 16;
+
+/// Bytes of a fixed-size value, items of a fixed-size list.
+const VALUE_BYTES: std::ops::RangeInclusive<i32> = 1..=1 << 16;
+
+/// Tables of a message's metadata: some for each column.
+const TABLES_MAX: usize = 64 * COLUMNS_MAX;
 
 /// Continuation marker and length of an encapsulated message.
 const PREFIX_BYTES: usize = 8;
@@ -51,9 +60,8 @@ pub(super) fn encode_schema(schema: &Schema) -> Vec<u8> {
 /// A guest's schema, within the limits and of types that can cross.
 pub(super) fn decode_schema(bytes: &[u8]) -> Result<SchemaRef, Breach> {
     let (message, body_start) = message(bytes)?;
-    let header = message
-        .header_as_schema()
-        .ok_or_else(|| Breach::protocol("a schema that is no schema message"))?;
+    let header = message.header_as_schema();
+    let header = header.ok_or_else(|| Breach::protocol("a schema that is no schema message"))?;
     if header.endianness() != Endianness::Little
         || body_start != bytes.len()
         || message.bodyLength() != 0
@@ -62,23 +70,58 @@ pub(super) fn decode_schema(bytes: &[u8]) -> Result<SchemaRef, Breach> {
             "a schema message with something after it, or not little-endian",
         ));
     }
-    let schema = guarded("its schema", || Ok::<_, ArrowError>(fb_to_schema(header)))?;
-    if schema.fields().len() > COLUMNS_MAX {
-        let what =
-            format!("a schema of {} columns; {COLUMNS_MAX} are allowed", schema.fields().len());
-        return Err(Breach::Protocol(what));
+    let columns = header.fields().map_or(0, |fields| fields.len());
+    if columns > COLUMNS_MAX {
+        return Err(Breach::Protocol(format!(
+            "a schema of {columns} columns; {COLUMNS_MAX} are allowed"
+        )));
     }
-    for field in schema.fields() {
-        if depth(field) > DEPTH_MAX || !crosses(field.data_type()) {
-            let what = format!(
-                "a schema whose column `{}` has the type {}, which cannot cross",
-                field.name(),
-                field.data_type()
-            );
-            return Err(Breach::Protocol(what));
-        }
-    }
+    let schema = guarded("a schema", || Ok::<_, ArrowError>(fb_to_schema(header)))?;
+    let mut room = COLUMNS_MAX;
+    schema.fields().iter().try_for_each(|field| check_field(field, DEPTH_MAX, &mut room))?;
     Ok(Arc::new(schema))
+}
+
+/// Holds a column and those below it against what may cross: `levels` of nesting, `room` for columns, values of a bounded size.
+fn check_field(field: &Field, levels: usize, room: &mut usize) -> Result<(), Breach> {
+    check_name(field.name())?;
+    let refuse = |why: &str| {
+        Err(Breach::Protocol(format!(
+            "a schema whose column `{}` of type {} {why}",
+            field.name(),
+            escape(&field.data_type().to_string())
+        )))
+    };
+    let Some(left) = room.checked_sub(1) else { return refuse("is one too many") };
+    *room = left;
+    if levels == 0 {
+        return refuse("is nested too deep");
+    }
+    if !crosses(field.data_type()) {
+        return refuse("cannot cross");
+    }
+    let mut below = |child: &Field| {
+        if matches!(child.data_type(), DataType::Null) {
+            // No bytes stand behind such items, so that nothing would bound how many there are.
+            return refuse("has items without a type");
+        }
+        check_field(child, levels - 1, room)
+    };
+    match field.data_type() {
+        DataType::FixedSizeBinary(width) if !VALUE_BYTES.contains(width) => {
+            refuse("has values of a size that is not allowed")
+        }
+        DataType::FixedSizeList(_, length) if !VALUE_BYTES.contains(length) => {
+            refuse("has values of a size that is not allowed")
+        }
+        DataType::Struct(children) if children.is_empty() => refuse("has no fields"),
+        DataType::List(child)
+        | DataType::LargeList(child)
+        | DataType::FixedSizeList(child, _)
+        | DataType::Map(child, _) => below(child),
+        DataType::Struct(children) => children.iter().try_for_each(|child| below(child)),
+        _ => Ok(()),
+    }
 }
 
 /// A guest's batch of exactly `schema`; `rows` is how many it must have, or the most it may have.
@@ -127,12 +170,17 @@ pub(super) fn decode_batch(
             ));
         }
     }
-    for buffer in header.buffers().into_iter().flatten() {
+    // Buffers that share bytes would be larger than what was paid for them as soon as anything copies them.
+    let mut free_from = 0;
+    for buffer in header.buffers().into_iter().flatten().filter(|buffer| buffer.length() != 0) {
         let end = buffer.offset().checked_add(buffer.length());
         let fits = end.and_then(|end| usize::try_from(end).ok()).is_some_and(|end| end <= body);
-        if buffer.offset() < 0 || buffer.length() < 0 || !fits {
-            return Err(Breach::protocol("a batch with a buffer outside its body"));
+        if buffer.length() < 0 || buffer.offset() < free_from || !fits {
+            return Err(Breach::protocol(
+                "a batch with a buffer outside its body, or over another one",
+            ));
         }
+        free_from = buffer.offset() + buffer.length();
     }
     let data = bytes.slice(body_start);
     guarded("a batch", || {
@@ -186,8 +234,16 @@ fn message(bytes: &[u8]) -> Result<(Message<'_>, usize), Breach> {
     let length = usize::try_from(i32::from_le_bytes(word(4)?)).map_err(|_| short())?;
     let body_start = PREFIX_BYTES.checked_add(length).ok_or_else(short)?;
     let metadata = bytes.get(PREFIX_BYTES..body_start).ok_or_else(short)?;
-    let message = root_as_message(metadata)
-        .map_err(|error| Breach::Protocol(format!("an IPC message that is corrupt: {error}")))?;
+    // Shared parts are legal in this format, so the size that they would have apart is bounded as well.
+    let apparent_max = 16 * metadata.len() + 4096;
+    let options = VerifierOptions {
+        max_tables: TABLES_MAX,
+        max_apparent_size: apparent_max,
+        ..VerifierOptions::default()
+    };
+    let message = root_as_message_with_opts(&options, metadata).map_err(|error| {
+        Breach::Protocol(format!("an IPC message that is corrupt: {}", escape(&error.to_string())))
+    })?;
     if message.header_type() == MessageHeader::NONE {
         return Err(Breach::protocol("an IPC message without a header"));
     }
@@ -201,7 +257,9 @@ fn guarded<T, E: std::fmt::Display>(
 ) -> Result<T, Breach> {
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(Ok(decoded)) => Ok(decoded),
-        Ok(Err(error)) => Err(Breach::Protocol(format!("{what} that is corrupt: {error}"))),
+        Ok(Err(error)) => {
+            Err(Breach::Protocol(format!("{what} that is corrupt: {}", escape(&error.to_string()))))
+        }
         Err(_) => Err(Breach::Protocol(format!("{what} that no decoder can read"))),
     }
 }
@@ -225,15 +283,4 @@ fn shape<'a>(fields: impl Iterator<Item = &'a Field>) -> (usize, usize) {
         };
         (nodes + 1 + below.0, buffers + own + below.1)
     })
-}
-
-fn depth(field: &Field) -> usize {
-    1 + match field.data_type() {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => depth(item),
-        DataType::Struct(children) => children.iter().map(|child| depth(child)).max().unwrap_or(0),
-        _ => 0,
-    }
 }

@@ -8,10 +8,10 @@ use wasmtime::Trap;
 use wasmtime::WasmBacktrace;
 
 use crate::component::Limits;
+use crate::problem::escape;
 use crate::sandbox::engine::TICK;
 use crate::sandbox::error::Breach;
 use crate::sandbox::log::CallLog;
-use crate::sandbox::log::escape;
 
 /// Core instances, memories and tables a component may have, and elements a table.
 const INSTANCES_MAX: usize = 16;
@@ -39,6 +39,7 @@ pub(super) struct Guest {
 struct MemoryBudget {
     bytes: usize,
     bytes_max: usize,
+    last_growth: usize,
     refused: Option<usize>,
 }
 
@@ -47,15 +48,25 @@ impl ResourceLimiter for MemoryBudget {
         &mut self,
         current: usize,
         desired: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let wanted = self.bytes.saturating_add(desired.saturating_sub(current));
+        // Beyond the memory's own maximum the engine refuses by itself, after asking.
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        let growth = desired.saturating_sub(current);
+        let wanted = self.bytes.saturating_add(growth);
         if wanted > self.bytes_max {
             self.refused = Some(wanted);
             return Ok(false);
         }
-        self.bytes = wanted;
+        (self.bytes, self.last_growth) = (wanted, growth);
         Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.bytes = self.bytes.saturating_sub(std::mem::take(&mut self.last_growth));
+        Ok(())
     }
 
     fn table_growing(
@@ -104,7 +115,12 @@ impl<B> Instance<B> {
         instantiate: impl FnOnce(&mut Store<Guest>) -> wasmtime::Result<B>,
     ) -> Result<Self, Breach> {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        let memory = MemoryBudget { bytes: 0, bytes_max: size(limits.memory_bytes), refused: None };
+        let memory = MemoryBudget {
+            bytes: 0,
+            bytes_max: size(limits.memory_bytes),
+            last_growth: 0,
+            refused: None,
+        };
         let mut store = Store::new(engine, Guest { log: CallLog::new(limits), memory });
         store.limiter(|guest| &mut guest.memory);
         store.set_hostcall_fuel(size(limits.output_bytes.saturating_add(COPY_SLACK_BYTES)));

@@ -1,15 +1,11 @@
 //! What a guest says: kept within limits, control characters escaped. Nothing that it logs can stop or slow the host.
 
-use std::fmt::Write as _;
-
 use crate::component::Limits;
 use crate::component::usage::LogLevel;
 use crate::component::usage::LogLine;
+use crate::problem::escape;
 use crate::sandbox::bindings::log::Host;
 use crate::sandbox::bindings::log::Level;
-
-/// The longest line kept, in bytes; the rest of a longer one is cut.
-const LINE_BYTES_MAX: usize = 4096;
 
 /// What the guest SDK's panic hook begins its last line with.
 const PANIC: &str = "panicked at ";
@@ -68,28 +64,6 @@ impl Host for CallLog {
     }
 }
 
-/// A guest's text made safe to print and bounded: control characters escaped, cut at the line limit.
-pub(super) fn escape(message: &str) -> String {
-    let mut text = String::with_capacity(message.len().min(LINE_BYTES_MAX));
-    for c in message.chars() {
-        if text.len() >= LINE_BYTES_MAX {
-            text.push('…');
-            break;
-        }
-        if c.is_control() || is_bidi_control(c) {
-            let _ = write!(text, "{}", c.escape_default());
-        } else {
-            text.push(c);
-        }
-    }
-    text
-}
-
-/// Characters that reorder what a terminal shows.
-fn is_bidi_control(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +79,6 @@ mod tests {
         let (lines, dropped) = log.take();
         assert_eq!(lines[0].text, "a\\u{1b}[2J");
         assert_eq!((lines.len(), dropped), (2, 2));
-        assert!(escape(&"x".repeat(1 << 20)).len() < LINE_BYTES_MAX + 8);
+        assert!(escape(&"x".repeat(1 << 20)).len() < 4200);
     }
 }

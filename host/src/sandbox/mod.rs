@@ -4,6 +4,7 @@
 //! comes back is judged against what was agreed in `open`. After any failure the instance is dropped, never reused.
 
 mod bindings;
+mod budget;
 mod cache;
 #[expect(unreachable_pub, reason = "the guest SDK exports it")]
 #[path = "../../../guest-sdk/src/encode.rs"]
@@ -18,6 +19,7 @@ mod opening;
 mod pool;
 mod rule;
 mod transform;
+mod weight;
 
 pub use cache::Cache;
 pub use engine::Compiled;

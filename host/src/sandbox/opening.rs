@@ -18,18 +18,23 @@ use crate::component::Statefulness;
 use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
+use crate::problem::escape;
+use crate::problem::is_safe;
 use crate::sandbox::bindings::rule::exports::wasmhost::plugin::rule as wire_rule;
 use crate::sandbox::bindings::transform::exports::wasmhost::plugin::transform as wire_transform;
 use crate::sandbox::bindings::types;
 use crate::sandbox::error::Breach;
 use crate::sandbox::exchange::decode_schema;
-use crate::sandbox::log::escape;
 use crate::table::RunId;
 
 /// The longest texts of a component that the host keeps, in bytes.
 const CODE_BYTES_MAX: usize = 64;
 const MESSAGE_BYTES_MAX: usize = 512;
 const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
+const NAME_BYTES_MAX: usize = 1024;
+
+/// Columns that a schema or a layout may have; of a schema, nested ones count too.
+pub(super) const COLUMNS_MAX: usize = 2_000;
 
 /// All that a guest may know of its surroundings.
 #[derive(Debug, Clone)]
@@ -172,15 +177,19 @@ fn lay_out(
     input: &SchemaRef,
     computed: &SchemaRef,
 ) -> Result<(Vec<ColumnSource>, SchemaRef), Breach> {
+    if layout.len() > COLUMNS_MAX {
+        return Err(Breach::Protocol(format!(
+            "a layout of {} columns; {COLUMNS_MAX} are allowed",
+            layout.len()
+        )));
+    }
     let mut names = HashSet::new();
     let mut fields = Vec::with_capacity(layout.len());
     let mut sources = Vec::with_capacity(layout.len());
     for (name, source) in layout {
-        if name.is_empty() || !names.insert(name.clone()) {
-            return Err(Breach::Protocol(format!(
-                "a layout that names `{}` twice, or not at all",
-                escape(&name)
-            )));
+        check_name(&name)?;
+        if !names.insert(name.clone()) {
+            return Err(Breach::Protocol(format!("a layout that names `{}` twice", escape(&name))));
         }
         let (schema, position, source) = match source {
             wire_transform::ColumnSource::Input(at) => {
@@ -205,6 +214,18 @@ fn lay_out(
         return Err(Breach::protocol("a layout without a column"));
     }
     Ok((sources, Arc::new(Schema::new(fields))))
+}
+
+/// A column's name that can be shown and kept.
+pub(super) fn check_name(name: &str) -> Result<(), Breach> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_safe) {
+        let what = format!(
+            "a column named `{}`; names have 1 to {NAME_BYTES_MAX} bytes and no control characters",
+            escape(name)
+        );
+        return Err(Breach::Protocol(what));
+    }
+    Ok(())
 }
 
 fn spread(raw: types::Statefulness, input: &SchemaRef) -> Result<Statefulness, Breach> {

@@ -1,105 +1,45 @@
 //! A pool of instances of one opened component: one a core for stateless ones, one in all for the others.
 //!
-//! Instances are kept between batches and replaced after any breach.
+//! Instances are kept between batches and replaced after any breach; what the component may use is counted over all of them.
 
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 
+use arrow::array::Array;
+use wasmtime::Store;
+
+use crate::batch::Batch;
 use crate::component::Limits;
 use crate::component::usage::Usage;
+use crate::sandbox::budget::Budget;
 use crate::sandbox::error::Breach;
 use crate::sandbox::instance::Deadline;
+use crate::sandbox::instance::Guest;
 use crate::sandbox::instance::Instance;
 
 /// Log bytes that a run keeps of one component.
 const RUN_LOG_BYTES_MAX: usize = 4 << 20;
 
-/// What a row counts as in the amplification limit, beside the bytes given: a component may compute without reading.
-const ROW_BYTES: u64 = 16;
-
-/// Output that needs no input.
-const FREE_BYTES: u64 = 1 << 20;
-
-/// Rows returned over rows given, of components that make rows.
-pub(super) const ROWS_FACTOR: u64 = 64;
-
-/// An instance and what it was given and gave, for the amplification limit.
-pub(super) struct Seat<B> {
-    pub(super) instance: Instance<B>,
-    given_bytes: u64,
-    given_rows: u64,
-    returned_bytes: u64,
-    returned_rows: u64,
-}
-
-impl<B> Seat<B> {
-    pub(super) fn new(instance: Instance<B>) -> Self {
-        Self { instance, given_bytes: 0, given_rows: 0, returned_bytes: 0, returned_rows: 0 }
-    }
-
-    /// Books what enters.
-    pub(super) fn give(&mut self, bytes: usize, rows: usize) {
-        self.given_bytes += bytes as u64 + ROW_BYTES * rows as u64;
-        self.given_rows += rows as u64;
-    }
-
-    /// Books what came back of one call, before it is decoded.
-    pub(super) fn take_back(&mut self, bytes: usize, limits: &Limits) -> Result<(), Breach> {
-        let bytes = bytes as u64;
-        if bytes > limits.output_bytes {
-            let asked = Some(format!("{bytes}"));
-            return Err(Breach::Limit {
-                limit: "output_bytes",
-                allowed: format!("{} bytes a call", limits.output_bytes),
-                asked,
-            });
-        }
-        self.returned_bytes += bytes;
-        let allowed =
-            self.given_bytes.saturating_mul(limits.amplification).saturating_add(FREE_BYTES);
-        if self.returned_bytes > allowed {
-            let asked = Some(format!("{}", self.returned_bytes));
-            return Err(Breach::Limit {
-                limit: "amplification",
-                allowed: format!("{allowed} bytes for what it was given"),
-                asked,
-            });
-        }
-        Ok(())
-    }
-
-    /// Rows that may still come back.
-    pub(super) fn rows_left(&self) -> usize {
-        let allowed =
-            self.given_rows.saturating_mul(ROWS_FACTOR).saturating_add(ROWS_FACTOR * 1024);
-        usize::try_from(allowed.saturating_sub(self.returned_rows)).unwrap_or(usize::MAX)
-    }
-
-    /// Rows that came back so far; of a rule, rows that it judged.
-    pub(super) fn rows_returned(&self) -> u64 {
-        self.returned_rows
-    }
-
-    /// Books rows that came back.
-    pub(super) fn returned(&mut self, rows: usize) {
-        self.returned_rows += rows as u64;
-    }
-}
+/// What a line of log counts as beside its text: an empty one takes room as well.
+const LOG_LINE_BYTES: usize = 32;
 
 type Open<B> = dyn Fn() -> Result<Instance<B>, Breach> + Send + Sync;
 
 /// Opened instances of one component in one run.
 pub(super) struct Pool<B> {
     open: Box<Open<B>>,
-    idle: Mutex<Vec<Seat<B>>>,
-    usage: Mutex<Usage>,
-    busy_ns: AtomicU64,
-    run_time_max: Duration,
+    idle: Mutex<Vec<Instance<B>>>,
+    ledger: Mutex<Ledger>,
+    budget: Budget,
+}
+
+#[derive(Default)]
+struct Ledger {
+    usage: Usage,
+    log_bytes: usize,
 }
 
 impl<B> Pool<B> {
@@ -108,37 +48,31 @@ impl<B> Pool<B> {
         let usage = Usage { instances: 1, ..Usage::default() };
         Self {
             open,
-            idle: Mutex::new(vec![Seat::new(first)]),
-            usage: Mutex::new(usage),
-            busy_ns: AtomicU64::new(0),
-            run_time_max: Duration::from_millis(limits.run_ms),
+            idle: Mutex::new(vec![first]),
+            ledger: Mutex::new(Ledger { usage, log_bytes: 0 }),
+            budget: Budget::new(limits),
         }
     }
 
-    /// Runs `work` on an instance of its own, under the run's time limit. The instance returns to the pool only if it kept its word.
+    /// What the component may still use.
+    pub(super) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Runs `work` on an instance of its own. The instance returns to the pool only if it kept its word.
     pub(super) fn with<T>(
         &self,
-        work: impl FnOnce(&mut Seat<B>) -> Result<T, Breach>,
+        work: impl FnOnce(&mut Instance<B>) -> Result<T, Breach>,
     ) -> Result<T, Breach> {
-        if Duration::from_nanos(self.busy_ns.load(Ordering::Relaxed)) > self.run_time_max {
-            let allowed = format!("{} ms over all calls of a run", self.run_time_max.as_millis());
-            return Err(Breach::Limit { limit: "run_ms", allowed, asked: None });
-        }
         let idle = lock(&self.idle).pop();
-        let mut seat = match idle {
-            Some(seat) => seat,
-            None => {
-                let seat = Seat::new((self.open)()?);
-                lock(&self.usage).instances += 1;
-                seat
-            }
+        let mut instance = match idle {
+            Some(instance) => instance,
+            None => self.another()?,
         };
-        let started = Instant::now();
-        let done = work(&mut seat);
-        self.spend(started);
-        self.book(&mut seat);
+        let done = work(&mut instance);
+        self.book(&mut instance);
         if done.is_ok() {
-            lock(&self.idle).push(seat);
+            lock(&self.idle).push(instance);
         }
         done
     }
@@ -146,22 +80,34 @@ impl<B> Pool<B> {
     /// Runs `end` on every instance, once, when the input is over. No instance is used afterwards.
     pub(super) fn end(
         &self,
-        mut end: impl FnMut(&mut Seat<B>) -> Result<(), Breach>,
+        mut end: impl FnMut(&mut Instance<B>) -> Result<(), Breach>,
     ) -> Result<(), Breach> {
-        let seats = std::mem::take(&mut *lock(&self.idle));
-        for mut seat in seats {
-            let started = Instant::now();
-            let done = end(&mut seat);
-            self.spend(started);
-            self.book(&mut seat);
+        let instances = std::mem::take(&mut *lock(&self.idle));
+        for mut instance in instances {
+            let done = end(&mut instance);
+            self.book(&mut instance);
             done?;
         }
         Ok(())
     }
 
+    /// Calls an export under its deadline and within the run's time.
+    pub(super) fn call<T>(
+        &self,
+        instance: &mut Instance<B>,
+        deadline: Deadline,
+        export: impl FnOnce(&mut Store<Guest>, &B) -> wasmtime::Result<T>,
+    ) -> Result<T, Breach> {
+        let deadline = self.budget.within(deadline)?;
+        let started = Instant::now();
+        let answer = instance.call(deadline, export);
+        self.budget.spend(started);
+        answer
+    }
+
     /// Books a batch's way in and out.
     pub(super) fn count(&self, bytes_in: usize, bytes_out: usize) {
-        let mut usage = lock(&self.usage);
+        let usage = &mut lock(&self.ledger).usage;
         usage.calls += 1;
         usage.bytes_in += bytes_in as u64;
         usage.bytes_out += bytes_out as u64;
@@ -169,26 +115,30 @@ impl<B> Pool<B> {
 
     /// What was used so far.
     pub(super) fn usage(&self) -> Usage {
-        let busy_ms = self.busy_ns.load(Ordering::Relaxed) / 1_000_000;
-        Usage { busy_ms, ..lock(&self.usage).clone() }
+        Usage { busy_ms: self.budget.busy_ms(), ..lock(&self.ledger).usage.clone() }
     }
 
-    fn spend(&self, started: Instant) {
-        let spent = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.busy_ns.fetch_add(spent, Ordering::Relaxed);
+    /// A fresh instance; opening it is on the component's time too.
+    fn another(&self) -> Result<Instance<B>, Breach> {
+        let any = Deadline { limit: "run_ms", time: Duration::MAX };
+        self.budget.within(any)?;
+        let started = Instant::now();
+        let opened = (self.open)();
+        self.budget.spend(started);
+        let instance = opened?;
+        lock(&self.ledger).usage.instances += 1;
+        Ok(instance)
     }
 
-    fn book(&self, seat: &mut Seat<B>) {
-        let memory = seat.instance.memory_bytes() as u64;
-        let (lines, dropped) = seat.instance.log().take();
-        let mut usage = lock(&self.usage);
+    fn book(&self, instance: &mut Instance<B>) {
+        let memory = instance.memory_bytes() as u64;
+        let (lines, dropped) = instance.log().take();
+        let Ledger { usage, log_bytes } = &mut *lock(&self.ledger);
         usage.memory_bytes_peak = usage.memory_bytes_peak.max(memory);
         usage.log_lines_dropped += dropped;
-        let mut bytes: usize =
-            if lines.is_empty() { 0 } else { usage.log.iter().map(|line| line.text.len()).sum() };
         for line in lines {
-            bytes += line.text.len();
-            if bytes > RUN_LOG_BYTES_MAX {
+            *log_bytes += line.text.len() + LOG_LINE_BYTES;
+            if *log_bytes > RUN_LOG_BYTES_MAX {
                 usage.log_lines_dropped += 1;
             } else {
                 usage.log.push(line);
@@ -217,13 +167,16 @@ pub(super) fn open_deadline(limits: &Limits) -> Deadline {
     Deadline { limit: "open_ms", time: Duration::from_millis(limits.open_ms) }
 }
 
-/// How many rows of a batch are offered at once: the smallest of what the limits, the component and the bytes allow.
+/// How many rows of a batch are offered at once: the fewest of what the limits, the component and the bytes that enter allow.
 pub(super) fn rows_offered(
     limits: &Limits,
     max_rows: Option<usize>,
-    rows: usize,
-    bytes: usize,
+    batch: &Batch,
+    projection: &[usize],
 ) -> usize {
+    let rows = batch.rows.num_rows();
+    let size = |at: &usize| batch.rows.column(*at).to_data().get_slice_memory_size().unwrap_or(0);
+    let bytes: usize = projection.iter().map(size).sum();
     let cap = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
     let by_bytes = if bytes as u64 > limits.batch_bytes {
         let share = rows as u128 * u128::from(limits.batch_bytes) / bytes as u128;

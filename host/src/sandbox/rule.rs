@@ -1,8 +1,10 @@
 //! A rule at work: batches in, judgements out. Its world has no way to return rows.
 
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
-use arrow::array::Array;
+use arrow::array::BooleanBufferBuilder;
 use arrow::datatypes::SchemaRef;
 use serde_json::Value;
 
@@ -10,14 +12,13 @@ use crate::batch::Batch;
 use crate::component::OpenedRule;
 use crate::component::Statefulness;
 use crate::component::findings::Conclusion;
-use crate::component::findings::Judged;
 use crate::component::findings::Judgement;
-use crate::component::findings::LateFinding;
 use crate::component::findings::TableFinding;
 use crate::component::usage::Usage;
 use crate::sandbox::bindings::rule::RulePlugin;
 use crate::sandbox::bindings::rule::exports::wasmhost::plugin::rule as wire;
 use crate::sandbox::bindings::types;
+use crate::sandbox::budget::ANSWER_BYTES;
 use crate::sandbox::engine::Code;
 use crate::sandbox::engine::Compiled;
 use crate::sandbox::error::Breach;
@@ -29,17 +30,21 @@ use crate::sandbox::judge::judgements;
 use crate::sandbox::opening;
 use crate::sandbox::opening::Context;
 use crate::sandbox::pool::Pool;
-use crate::sandbox::pool::Seat;
 use crate::sandbox::pool::batch_deadline;
 use crate::sandbox::pool::end_deadline;
 use crate::sandbox::pool::open_deadline;
 use crate::sandbox::pool::rows_offered;
+
+/// Table findings that the evidence keeps of a reason.
+const TABLE_FINDINGS_MAX: usize = 100;
 
 /// Opened instances of a rule.
 pub struct RulePool {
     compiled: Compiled,
     opened: OpenedRule,
     pool: Pool<RulePlugin>,
+    /// Of rules with state: which of all rows each reason has hit, so that no late finding can hit one twice.
+    hits: Mutex<Vec<BooleanBufferBuilder>>,
 }
 
 impl std::fmt::Debug for RulePool {
@@ -75,11 +80,8 @@ impl RulePool {
             (instance, again) if again == agreed => Ok(instance),
             _ => Err(Breach::protocol("another answer to the same `open`")),
         });
-        Ok(Self {
-            compiled: compiled.clone(),
-            opened,
-            pool: Pool::new(first, &compiled.limits, open),
-        })
+        let pool = Pool::new(first, &compiled.limits, open);
+        Ok(Self { compiled: compiled.clone(), opened, pool, hits: Mutex::default() })
     }
 
     /// What was agreed.
@@ -94,28 +96,41 @@ impl RulePool {
         self.pool.usage()
     }
 
-    /// Judges a batch; `number` counts batches from 0, for messages. May be called from many threads at once if stateless.
+    /// Judges a batch: one judgement a reason, in the order declared. `number` counts batches from 0 in source order, for messages.
+    /// May be called from many threads at once if stateless.
     ///
     /// # Errors
     /// Any breach of the contract or of a limit.
-    pub fn check(&self, number: u64, batch: &Batch) -> Result<Vec<Judged>, SandboxError> {
+    pub fn check(
+        &self,
+        number: impl Into<Option<u64>>,
+        batch: &Batch,
+    ) -> Result<Vec<Judgement>, SandboxError> {
+        let number = number.into();
         let rows = batch.rows.num_rows();
-        let bytes = self
-            .opened
-            .projection
-            .iter()
-            .map(|at| batch.rows.column(*at).to_data().get_slice_memory_size().unwrap_or(0))
-            .sum();
-        let step = rows_offered(&self.compiled.limits, self.opened.max_rows, rows, bytes);
-        let mut done = Vec::new();
+        let step = rows_offered(
+            &self.compiled.limits,
+            self.opened.max_rows,
+            batch,
+            &self.opened.projection,
+        );
+        let mut whole: Vec<Growing> =
+            self.opened.reasons.iter().map(|_| Growing::new(rows)).collect();
         for start in (0..rows).step_by(step) {
-            let length = step.min(rows - start);
-            let piece = self.piece(batch, start, length, &mut done);
-            piece.map_err(|breach| {
-                breach.at(&self.compiled.component.name, "check", Some(number))
-            })?;
+            let piece = batch.slice(start, step.min(rows - start));
+            self.piece(&piece, &mut whole)
+                .map_err(|breach| breach.at(&self.compiled.component.name, "check", number))?;
         }
-        Ok(done)
+        let judgements: Vec<_> =
+            whole.into_iter().enumerate().map(|(reason, one)| one.judgement(reason)).collect();
+        if self.opened.statefulness != Statefulness::Stateless {
+            let mut hits = self.hits.lock().unwrap_or_else(PoisonError::into_inner);
+            hits.resize_with(judgements.len(), || BooleanBufferBuilder::new(rows));
+            hits.iter_mut()
+                .zip(&judgements)
+                .for_each(|(all, judgement)| all.append_buffer(&judgement.hits));
+        }
+        Ok(judgements)
     }
 
     /// Tells every instance that the input is over, and hears what only the whole input shows.
@@ -123,22 +138,21 @@ impl RulePool {
     /// # Errors
     /// Any breach of the contract or of a limit.
     pub fn conclude(&self) -> Result<Conclusion, SandboxError> {
-        let mut conclusion = Conclusion::default();
-        let done = self.pool.end(|seat| self.end(seat, &mut conclusion));
+        let late_hits = vec![0; self.opened.reasons.len()];
+        let mut conclusion = Conclusion { tables: Vec::new(), late_hits };
+        let done = self.pool.end(|instance| self.end(instance, &mut conclusion));
         done.map_err(|breach| breach.at(&self.compiled.component.name, "conclude", None))?;
         Ok(conclusion)
     }
 
-    fn piece(
-        &self,
-        batch: &Batch,
-        start: usize,
-        rows: usize,
-        done: &mut Vec<Judged>,
-    ) -> Result<(), Breach> {
-        match self.pool.with(|seat| self.call(seat, &batch.slice(start, rows))) {
+    fn piece(&self, piece: &Batch, whole: &mut [Growing]) -> Result<(), Breach> {
+        let rows = piece.rows.num_rows();
+        match self.pool.with(|instance| self.call(instance, piece)) {
             Ok(judgements) => {
-                done.push(Judged { start, rows, judgements });
+                whole
+                    .iter_mut()
+                    .zip(judgements)
+                    .for_each(|(whole, judgement)| whole.append(&judgement));
                 Ok(())
             }
             Err(breach)
@@ -146,105 +160,140 @@ impl RulePool {
                     && self.opened.statefulness == Statefulness::Stateless
                     && rows > 1 =>
             {
-                self.piece(batch, start, rows / 2, done)?;
-                self.piece(batch, start + rows / 2, rows - rows / 2, done)
+                self.piece(&piece.slice(0, rows / 2), whole)?;
+                self.piece(&piece.slice(rows / 2, rows - rows / 2), whole)
             }
             Err(breach) => Err(breach),
         }
     }
 
-    fn call(&self, seat: &mut Seat<RulePlugin>, piece: &Batch) -> Result<Vec<Judgement>, Breach> {
-        let limits = &self.compiled.limits;
+    fn call(
+        &self,
+        instance: &mut Instance<RulePlugin>,
+        piece: &Batch,
+    ) -> Result<Vec<Judgement>, Breach> {
         let rows = piece.rows.num_rows();
         let wanted = piece.rows.project(&self.opened.projection);
-        let bytes =
-            encode_batch(&wanted.map_err(|error| {
-                Breach::Load(format!("its input cannot be projected: {error}"))
-            })?)?;
-        seat.give(bytes.len(), rows);
-        let answer = seat.instance.call(batch_deadline(limits, rows), |store, bindings| {
-            bindings.wasmhost_plugin_rule().call_check(store, 0, &bytes)
-        })?;
+        let wanted = wanted
+            .map_err(|error| Breach::Load(format!("its input cannot be projected: {error}")))?;
+        let bytes = encode_batch(&wanted)?;
+        self.pool.budget().give(bytes.len(), rows);
+        let answer = self.pool.call(
+            instance,
+            batch_deadline(&self.compiled.limits, rows),
+            |store, bindings| bindings.wasmhost_plugin_rule().call_check(store, 0, &bytes),
+        )?;
         let raw = answer.map_err(opening::failure)?;
+        let (found, due) = (raw.len(), self.opened.reasons.len());
         let returned =
             raw.iter().map(|judgement| judgement.hits.len() + size_of::<types::Judgement>()).sum();
-        seat.take_back(returned, limits)?;
-        seat.returned(rows);
+        self.pool.budget().take_back(returned)?;
         self.pool.count(bytes.len(), returned);
         let mut judged = judgements(raw, &self.opened.reasons, rows)?;
-        if judged.len() != self.opened.reasons.len() {
-            let what = format!(
-                "{} judgements of a batch; it declared {} reasons",
-                judged.len(),
-                self.opened.reasons.len()
-            );
-            return Err(Breach::Protocol(what));
+        if found != due {
+            return Err(Breach::Protocol(format!(
+                "{found} judgements of a batch; it declared {due} reasons"
+            )));
         }
         judged.sort_by_key(|judgement| judgement.reason);
         Ok(judged)
     }
 
-    fn end(&self, seat: &mut Seat<RulePlugin>, conclusion: &mut Conclusion) -> Result<(), Breach> {
-        let limits = &self.compiled.limits;
-        let deadline = end_deadline(limits);
-        let answer = seat.instance.call(deadline, |store, bindings| {
+    fn end(
+        &self,
+        instance: &mut Instance<RulePlugin>,
+        conclusion: &mut Conclusion,
+    ) -> Result<(), Breach> {
+        let deadline = end_deadline(&self.compiled.limits);
+        let answer = self.pool.call(instance, deadline, |store, bindings| {
             bindings.wasmhost_plugin_rule().call_end_input(store, 0)
         })?;
         answer.map_err(opening::failure)?;
         loop {
-            let answer = seat.instance.call(deadline, |store, bindings| {
+            let answer = self.pool.call(instance, deadline, |store, bindings| {
                 bindings.wasmhost_plugin_rule().call_conclude(store)
             })?;
             let Some(found) = answer.map_err(opening::failure)? else { return Ok(()) };
-            let bytes = size_of::<wire::Conclusion>()
-                + found.tables.len() * size_of::<wire::TableFinding>()
-                + found.rows.len() * size_of::<wire::LateFinding>();
-            seat.take_back(bytes, limits)?;
-            if self.opened.statefulness == Statefulness::Stateless
-                && !(found.tables.is_empty() && found.rows.is_empty())
-            {
+            let is_empty = found.tables.is_empty() && found.rows.is_empty();
+            if self.opened.statefulness == Statefulness::Stateless && !is_empty {
                 return Err(Breach::protocol(
                     "findings from `conclude`, though it says that it keeps no state",
                 ));
             }
-            self.collect(found, seat.rows_returned(), conclusion)?;
+            let bytes = found.tables.len() * size_of::<wire::TableFinding>()
+                + found.rows.len() * size_of::<wire::LateFinding>();
+            self.pool.budget().take_back(bytes.max(ANSWER_BYTES))?;
+            self.collect(found, conclusion)?;
         }
     }
 
-    fn collect(
-        &self,
-        found: wire::Conclusion,
-        rows: u64,
-        conclusion: &mut Conclusion,
-    ) -> Result<(), Breach> {
+    fn collect(&self, found: wire::Conclusion, conclusion: &mut Conclusion) -> Result<(), Breach> {
+        let reasons = self.opened.reasons.len();
         let known = |reason: u16| match usize::from(reason) {
-            reason if reason < self.opened.reasons.len() => Ok(reason),
-            reason => Err(Breach::Protocol(format!(
-                "a finding for reason {reason} of {}",
-                self.opened.reasons.len()
-            ))),
+            reason if reason < reasons => Ok(reason),
+            reason => Err(Breach::Protocol(format!("a finding for reason {reason} of {reasons}"))),
         };
         for table in found.tables {
             if !(table.measured.is_finite() && table.threshold.is_finite()) {
                 return Err(Breach::protocol("a table finding whose measure is not a number"));
             }
             let reason = known(table.reason)?;
+            if conclusion.tables.iter().filter(|known| known.reason == reason).count()
+                >= TABLE_FINDINGS_MAX
+            {
+                return Err(Breach::Protocol(format!(
+                    "more than {TABLE_FINDINGS_MAX} table findings for one reason"
+                )));
+            }
             conclusion.tables.push(TableFinding {
                 reason,
                 measured: table.measured,
                 threshold: table.threshold,
             });
         }
+        let mut hits = self.hits.lock().unwrap_or_else(PoisonError::into_inner);
         for late in found.rows {
-            if late.row >= rows {
+            let reason = known(late.reason)?;
+            let rows = hits.get(reason).map_or(0, BooleanBufferBuilder::len);
+            let row = usize::try_from(late.row).ok().filter(|row| *row < rows);
+            let Some((row, hits)) = row.zip(hits.get_mut(reason)) else {
                 return Err(Breach::Protocol(format!(
                     "a finding about row {} of {rows}",
                     late.row
                 )));
+            };
+            if hits.get_bit(row) {
+                return Err(Breach::Protocol(format!(
+                    "a finding about row {row}, which was hit before"
+                )));
             }
-            conclusion.rows.push(LateFinding { reason: known(late.reason)?, row: late.row });
+            hits.set_bit(row, true);
+            conclusion.late_hits[reason] += 1;
         }
         Ok(())
+    }
+}
+
+/// The judgement of a batch, put together from those of its pieces.
+struct Growing {
+    hits: BooleanBufferBuilder,
+    evaluated: usize,
+    nulls: usize,
+}
+
+impl Growing {
+    fn new(rows: usize) -> Self {
+        Self { hits: BooleanBufferBuilder::new(rows), evaluated: 0, nulls: 0 }
+    }
+
+    fn append(&mut self, piece: &Judgement) {
+        self.hits.append_buffer(&piece.hits);
+        self.evaluated += piece.evaluated;
+        self.nulls += piece.nulls;
+    }
+
+    fn judgement(mut self, reason: usize) -> Judgement {
+        Judgement { reason, hits: self.hits.finish(), evaluated: self.evaluated, nulls: self.nulls }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
 use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
 use arrow::array::RecordBatchOptions;
@@ -23,6 +22,7 @@ use crate::component::usage::Usage;
 use crate::sandbox::bindings::transform::TransformPlugin;
 use crate::sandbox::bindings::transform::exports::wasmhost::plugin::transform as wire;
 use crate::sandbox::bindings::types;
+use crate::sandbox::budget::ANSWER_BYTES;
 use crate::sandbox::engine::Code;
 use crate::sandbox::engine::Compiled;
 use crate::sandbox::error::Breach;
@@ -37,11 +37,11 @@ use crate::sandbox::judge::judgements;
 use crate::sandbox::opening;
 use crate::sandbox::opening::Context;
 use crate::sandbox::pool::Pool;
-use crate::sandbox::pool::Seat;
 use crate::sandbox::pool::batch_deadline;
 use crate::sandbox::pool::end_deadline;
 use crate::sandbox::pool::open_deadline;
 use crate::sandbox::pool::rows_offered;
+use crate::sandbox::weight;
 
 /// What became of a batch.
 #[derive(Debug, Clone, Default)]
@@ -113,42 +113,46 @@ impl TransformPool {
         self.pool.usage()
     }
 
-    /// Transforms a batch; `number` counts batches from 0, for messages. May be called from many threads at once if stateless.
+    /// Transforms a batch; `number` counts batches from 0 in source order, for messages. May be called from many threads at once if
+    /// stateless.
     ///
     /// # Errors
     /// Any breach of the contract or of a limit.
-    pub fn process(&self, number: u64, batch: &Batch) -> Result<Transformed, SandboxError> {
+    pub fn process(
+        &self,
+        number: impl Into<Option<u64>>,
+        batch: &Batch,
+    ) -> Result<Transformed, SandboxError> {
         let mut done = Transformed::default();
+        let number = number.into();
         let rows = batch.rows.num_rows();
-        let bytes = self
-            .opened
-            .projection
-            .iter()
-            .map(|at| batch.rows.column(*at).to_data().get_slice_memory_size().unwrap_or(0))
-            .sum();
-        let step = rows_offered(&self.compiled.limits, self.opened.max_rows, rows, bytes);
+        let step = rows_offered(
+            &self.compiled.limits,
+            self.opened.max_rows,
+            batch,
+            &self.opened.projection,
+        );
         for start in (0..rows).step_by(step) {
             let piece = batch.slice(start, step.min(rows - start));
-            self.piece(&piece, &mut done).map_err(|breach| {
-                breach.at(&self.compiled.component.name, "process", Some(number))
-            })?;
+            self.piece(&piece, &mut done)
+                .map_err(|breach| breach.at(&self.compiled.component.name, "process", number))?;
         }
         Ok(done)
     }
 
-    /// Tells every instance that the input is over; what a whole-input transform kept back comes now.
+    /// Tells every instance that the input is over; what a transform with state kept back comes now, batch by batch. `take` says
+    /// whether it wants more.
     ///
     /// # Errors
     /// Any breach of the contract or of a limit.
-    pub fn finish(&self) -> Result<Vec<Batch>, SandboxError> {
-        let mut batches = Vec::new();
-        let done = self.pool.end(|seat| self.end(seat, &mut batches));
-        done.map_err(|breach| breach.at(&self.compiled.component.name, "finish", None))?;
-        Ok(batches)
+    pub fn finish(&self, take: &mut dyn FnMut(Batch) -> bool) -> Result<(), SandboxError> {
+        let done = self.pool.end(|instance| self.end(instance, take));
+        done.map_err(|breach| breach.at(&self.compiled.component.name, "finish", None))
     }
 
     fn piece(&self, piece: &Batch, done: &mut Transformed) -> Result<(), Breach> {
-        match self.pool.with(|seat| self.call(seat, piece)) {
+        let rows = piece.rows.num_rows();
+        match self.pool.with(|instance| self.call(instance, piece)) {
             Ok(one) => {
                 done.batches.extend(one.batches);
                 done.rejected.extend(one.rejected);
@@ -158,23 +162,26 @@ impl TransformPool {
             Err(breach)
                 if breach.is_memory()
                     && self.opened.statefulness == Statefulness::Stateless
-                    && piece.rows.num_rows() > 1 =>
+                    && rows > 1 =>
             {
-                let half = piece.rows.num_rows() / 2;
-                self.piece(&piece.slice(0, half), done)?;
-                self.piece(&piece.slice(half, piece.rows.num_rows() - half), done)
+                self.piece(&piece.slice(0, rows / 2), done)?;
+                self.piece(&piece.slice(rows / 2, rows - rows / 2), done)
             }
             Err(breach) => Err(breach),
         }
     }
 
-    fn call(&self, seat: &mut Seat<TransformPlugin>, piece: &Batch) -> Result<Transformed, Breach> {
-        let limits = &self.compiled.limits;
+    fn call(
+        &self,
+        instance: &mut Instance<TransformPlugin>,
+        piece: &Batch,
+    ) -> Result<Transformed, Breach> {
         let rows = piece.rows.num_rows();
         let wanted = piece.rows.project(&self.opened.projection).map_err(internal)?;
         let bytes = encode_batch(&wanted)?;
-        seat.give(bytes.len(), rows);
-        let answer = seat.instance.call(batch_deadline(limits, rows), |store, bindings| {
+        self.pool.budget().give(bytes.len(), rows);
+        let deadline = batch_deadline(&self.compiled.limits, rows);
+        let answer = self.pool.call(instance, deadline, |store, bindings| {
             bindings.wasmhost_plugin_transform().call_process(store, 0, &bytes)
         })?;
         let output = answer.map_err(opening::failure)?;
@@ -182,18 +189,13 @@ impl TransformPool {
             |batch: &wire::OutputBatch| batch.origin.as_ref().map_or(0, |origin| 4 * origin.len());
         let returned =
             output.batches.iter().map(|batch| batch.computed.len() + origins(batch)).sum();
-        seat.take_back(returned, limits)?;
+        self.pool.budget().take_back(returned)?;
         self.pool.count(bytes.len(), returned);
-        self.judge(seat, piece, output)
+        self.judge(piece, output)
     }
 
     /// Holds an answer against the contract, and puts carried and computed columns together.
-    fn judge(
-        &self,
-        seat: &mut Seat<TransformPlugin>,
-        piece: &Batch,
-        output: wire::Output,
-    ) -> Result<Transformed, Breach> {
+    fn judge(&self, piece: &Batch, output: wire::Output) -> Result<Transformed, Breach> {
         let rows = piece.rows.num_rows();
         let wire::Output { batches, keep, rejects } = output;
         let keep = match (keep, self.opened.row_effect) {
@@ -221,7 +223,7 @@ impl TransformPool {
             }
             RowEffect::Many => batches
                 .into_iter()
-                .map(|batch| self.made(seat, piece, batch))
+                .map(|batch| self.made(piece, batch))
                 .collect::<Result<_, _>>()?,
         };
         let batches = batches.into_iter().filter(|batch| batch.rows.num_rows() > 0).collect();
@@ -257,15 +259,13 @@ impl TransformPool {
     }
 
     /// A batch of a transform that makes rows; carried columns and places follow `origin`.
-    fn made(
-        &self,
-        seat: &mut Seat<TransformPlugin>,
-        piece: &Batch,
-        batch: wire::OutputBatch,
-    ) -> Result<Batch, Breach> {
-        let computed =
-            decode_batch(batch.computed, &self.opened.computed, Rows::AtMost(seat.rows_left()))?;
-        seat.returned(computed.num_rows());
+    fn made(&self, piece: &Batch, batch: wire::OutputBatch) -> Result<Batch, Breach> {
+        let computed = decode_batch(
+            batch.computed,
+            &self.opened.computed,
+            Rows::AtMost(self.pool.budget().rows_left()),
+        )?;
+        self.pool.budget().returned(computed.num_rows());
         let Some(origin) = batch.origin else {
             return Ok(Batch {
                 rows: self.assemble_computed(&computed)?,
@@ -284,6 +284,13 @@ impl TransformPool {
             let what = format!("an `origin` that names row {outside} of {}", piece.rows.num_rows());
             return Err(Breach::Protocol(what));
         }
+        let carried = self.opened.layout.iter().filter_map(|source| match source {
+            ColumnSource::Input(at) => Some(*at),
+            ColumnSource::Computed(_) => None,
+        });
+        let weights = weight::rows(&piece.rows, carried);
+        let repeated = origin.iter().map(|row| weights[*row as usize]).sum();
+        self.pool.budget().repeat(repeated, weights.iter().sum())?;
         let carried = piece.take(&UInt32Array::from(origin)).map_err(internal)?;
         Ok(Batch { rows: self.assemble(&carried.rows, &computed)?, origin: carried.origin })
     }
@@ -307,36 +314,35 @@ impl TransformPool {
 
     fn end(
         &self,
-        seat: &mut Seat<TransformPlugin>,
-        batches: &mut Vec<Batch>,
+        instance: &mut Instance<TransformPlugin>,
+        take: &mut dyn FnMut(Batch) -> bool,
     ) -> Result<(), Breach> {
-        let limits = &self.compiled.limits;
-        let deadline = end_deadline(limits);
-        let answer = seat.instance.call(deadline, |store, bindings| {
+        let deadline = end_deadline(&self.compiled.limits);
+        let answer = self.pool.call(instance, deadline, |store, bindings| {
             bindings.wasmhost_plugin_transform().call_end_input(store, 0)
         })?;
         answer.map_err(opening::failure)?;
         loop {
-            let answer = seat.instance.call(deadline, |store, bindings| {
+            let answer = self.pool.call(instance, deadline, |store, bindings| {
                 bindings.wasmhost_plugin_transform().call_finish(store)
             })?;
             let Some(bytes) = answer.map_err(opening::failure)? else { return Ok(()) };
             if self.opened.row_effect != RowEffect::Many
                 || self.opened.statefulness == Statefulness::Stateless
             {
-                return Err(Breach::protocol(
-                    "rows from `finish`, which only a transform with state that makes rows may return",
-                ));
+                let what = "rows from `finish`, which only a transform with state that makes rows may return";
+                return Err(Breach::protocol(what));
             }
-            seat.take_back(bytes.len(), limits)?;
+            self.pool.budget().take_back(bytes.len().max(ANSWER_BYTES))?;
             self.pool.count(0, bytes.len());
-            let computed =
-                decode_batch(bytes, &self.opened.computed, Rows::AtMost(seat.rows_left()))?;
-            seat.returned(computed.num_rows());
-            batches.push(Batch {
-                rows: self.assemble_computed(&computed)?,
-                origin: Origin::unknown(),
-            });
+            let most = Rows::AtMost(self.pool.budget().rows_left());
+            let computed = decode_batch(bytes, &self.opened.computed, most)?;
+            self.pool.budget().returned(computed.num_rows());
+            let made =
+                Batch { rows: self.assemble_computed(&computed)?, origin: Origin::unknown() };
+            if !take(made) {
+                return Ok(());
+            }
         }
     }
 }

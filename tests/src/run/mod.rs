@@ -20,9 +20,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Builder;
 use tokio::runtime::Runtime;
+use wasmhost::evidence::Folder;
 use wasmhost::flow;
 use wasmhost::flow::Flow;
 use wasmhost::flow::ReadContext;
+use wasmhost::name::FlowName;
 use wasmhost::run;
 use wasmhost::run::Ended;
 use wasmhost::run::World;
@@ -85,12 +87,11 @@ impl Stage {
         let evidence: Value = serde_json::from_str(&ran.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr));
         books::close(&evidence);
-        let kept = self.path(&format!(
-            ".wasmhost/runs/{}/{}.json",
-            evidence["flow"].as_str().unwrap(),
-            evidence["run_id"].as_str().unwrap()
-        ));
-        let kept: Value = serde_json::from_slice(&fs::read(kept).unwrap()).unwrap();
+        // Earlier attempts of the same run id have records of their own.
+        let flow = FlowName::new(evidence["flow"].as_str().unwrap()).unwrap();
+        let run_id = RunId::new(evidence["run_id"].as_str().unwrap()).unwrap();
+        let kept = Folder::of(&self.path(".wasmhost")).get(&flow, &run_id).unwrap();
+        let kept = serde_json::to_value(kept).unwrap();
         assert_eq!(kept, evidence, "what is printed is what is kept");
         (ran.code, evidence, ran.stderr)
     }

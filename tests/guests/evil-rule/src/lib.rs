@@ -92,6 +92,8 @@ enum Wrong {
     LateRow,
     /// A late finding for a reason that was not declared.
     LateReason,
+    /// Two late findings about one row.
+    LateTwice,
     /// A table finding for a reason that was not declared.
     TableReason,
     /// Something measured that is no number.
@@ -102,7 +104,7 @@ enum Wrong {
 
 impl Wrong {
     fn is_concluded(self) -> bool {
-        matches!(self, Self::EndlessConclude | Self::LateRow | Self::LateReason)
+        matches!(self, Self::EndlessConclude | Self::LateRow | Self::LateReason | Self::LateTwice)
             || matches!(self, Self::TableReason | Self::NanMeasured | Self::LateFindings)
     }
 }
@@ -224,6 +226,9 @@ impl Guest for Evil {
                     conclusion.rows.push(LateFinding { reason: 0, row: u64::MAX })
                 }
                 Some(Wrong::LateReason) => conclusion.rows.push(LateFinding { reason: 7, row: 0 }),
+                Some(Wrong::LateTwice) => {
+                    conclusion.rows = vec![LateFinding { reason: 0, row: 0 }; 2]
+                }
                 Some(Wrong::LateFindings) => {
                     conclusion.rows = vec![LateFinding { reason: 0, row: 0 }; 10_000_000]
                 }

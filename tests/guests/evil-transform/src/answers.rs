@@ -39,6 +39,14 @@ pub(crate) enum Wrong {
     SchemaDepth,
     /// Declares 10,000 columns.
     SchemaColumns,
+    /// Declares values of 2 GiB each.
+    SchemaWidth,
+    /// Declares lists whose items have no bytes.
+    SchemaNullItems,
+    /// Carries one column 100,000 times.
+    LayoutFlood,
+    /// Names a column so that it clears a terminal.
+    LayoutControl,
     // The answer to `process`: rows and columns.
     /// One row too many.
     Rows,
@@ -71,6 +79,8 @@ pub(crate) enum Wrong {
     Trailing,
     /// The schema once more before the batch.
     Repeated,
+    /// Texts whose bytes are those of their offsets; needs a batch of eleven rows.
+    Overlap,
     // The answer to `process`: judgements.
     /// Keep bits from a layout that leaves nothing out.
     Keep,
@@ -144,6 +154,21 @@ pub(crate) fn opened(wrong: Option<Wrong>, inputs: &[NamedInput]) -> Result<Open
             });
             opened.computed_schema = encode_schema(&Schema::new(vec![Field::new("n", deep, true)]));
         }
+        Wrong::SchemaWidth => {
+            let wide = DataType::FixedSizeBinary(i32::MAX);
+            opened.computed_schema = encode_schema(&Schema::new(vec![Field::new("n", wide, true)]));
+        }
+        Wrong::SchemaNullItems => {
+            let nothing = DataType::List(Arc::new(Field::new("item", DataType::Null, true)));
+            opened.computed_schema =
+                encode_schema(&Schema::new(vec![Field::new("n", nothing, true)]));
+        }
+        Wrong::LayoutFlood => {
+            let carried = (0..100_000).map(|at| (format!("x{at}"), ColumnSource::Input(0)));
+            opened.layout.truncate(3);
+            opened.layout.extend(carried);
+        }
+        Wrong::LayoutControl => opened.layout[0].0 = "\u{1b}[2Jn".to_owned(),
         Wrong::SchemaColumns => {
             let fields: Vec<_> =
                 (0..10_000).map(|at| Field::new(format!("c{at}"), DataType::Int64, true)).collect();
@@ -245,6 +270,10 @@ fn patch(wrong: Wrong, bytes: &mut Vec<u8>, rows: usize) {
         }
         Wrong::Utf8 => replace(bytes, b"evil", &[0xff, 0xfe, b'i', b'l']),
         Wrong::Trailing => bytes.extend_from_slice(&[0; 64]),
+        Wrong::Overlap => {
+            let entry = |offset: i64| [offset, 44].map(i64::to_le_bytes).concat();
+            replace(bytes, &entry(192), &entry(128));
+        }
         Wrong::Repeated => bytes.splice(0..0, encode_schema(&computed())).for_each(drop),
         // Done elsewhere, or in `open` or `finish`.
         _ => {}
