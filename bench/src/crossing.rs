@@ -30,6 +30,7 @@ use crate::kernel;
 use crate::measure::cpu;
 use crate::measure::shown;
 use crate::problem::Place;
+use crate::sandbox::Cache;
 use crate::sandbox::Compiled;
 use crate::sandbox::Context;
 use crate::sandbox::Engine;
@@ -56,8 +57,16 @@ pub fn run(guest: &Path) -> Result<(), Failed> {
     let source = ComponentSource { path: guest.to_owned(), digest: None, at: Place::default() };
     let component = admit("echo", &source, 64 << 20).map_err(|problems| format!("{problems:?}"))?;
     let started = Instant::now();
-    let code = engine.compile(component, Arc::new(limits))?;
+    let code = engine.compile(component.clone(), Arc::new(limits.clone()))?;
     println!("compile the echo guest                     {:>12}", shown(started.elapsed()));
+
+    let folder = std::env::temp_dir().join(format!("wasmhost-bench-{}", std::process::id()));
+    let cached = Engine::new(limits.wasm_stack_bytes, Cache::open(&folder))?;
+    cached.compile(component.clone(), Arc::new(limits.clone()))?;
+    let started = Instant::now();
+    cached.compile(component, Arc::new(limits))?;
+    println!("the same from the cache, authenticated     {:>12}", shown(started.elapsed()));
+    std::fs::remove_dir_all(&folder)?;
 
     let four = four_columns(ROWS);
     let opened =
@@ -112,11 +121,11 @@ fn full_trip(code: &Compiled, batch: &Batch) -> Result<(), Failed> {
     for (config, what) in trips {
         let pool = open(code, &config, batch)?;
         let time = cpu(|| process(&pool, batch))?;
-        println!(
-            "{what:<43}{:>12}   {:.2} copies",
-            shown(time),
-            time.as_secs_f64() / copy.as_secs_f64()
-        );
+        let copies = time.as_secs_f64() / copy.as_secs_f64();
+        println!("{what:<43}{:>12}   {copies:.2} copies", shown(time));
+        if config["mode"] == "echo" {
+            host_share(batch, copy)?;
+        }
     }
     Ok(())
 }

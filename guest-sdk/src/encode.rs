@@ -28,7 +28,9 @@ pub fn encode_schema(schema: &Schema) -> Vec<u8> {
         &mut tracker,
         &IpcWriteOptions::default(),
     );
-    message(&encoded.ipc_message, 0)
+    let mut bytes = Vec::new();
+    message(&encoded.ipc_message, 0, &mut bytes);
+    bytes
 }
 
 /// The batch as it follows its schema in an IPC stream: uncompressed, bodies aligned to 64 bytes. One message, unless
@@ -37,14 +39,26 @@ pub fn encode_schema(schema: &Schema) -> Vec<u8> {
 /// # Errors
 /// A type that the IPC format, or arrow's writer of it, does not know.
 pub fn encode_batch(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
+    let mut bytes = Vec::new();
+    encode_batch_into(batch, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The same into a vector, in place of what it held: one that is used again needs no fresh memory.
+///
+/// # Errors
+/// As [`encode_batch`].
+pub fn encode_batch_into(batch: &RecordBatch, bytes: &mut Vec<u8>) -> Result<(), ArrowError> {
     if !batch.schema_ref().fields().iter().all(|field| is_plain(field.data_type())) {
-        return encode_by_arrow(batch);
+        *bytes = encode_by_arrow(batch)?;
+        return Ok(());
     }
     let mut body = Body::default();
     for column in batch.columns() {
         body.array(column)?;
     }
-    Ok(body.into_message(batch.num_rows()))
+    body.into_message(batch.num_rows(), bytes);
+    Ok(())
 }
 
 /// Whether a column of this type is one record batch message by itself: no dictionary, union or run-end encoding,
@@ -200,7 +214,7 @@ impl Body {
         self.segments.push(segment);
     }
 
-    fn into_message(self, rows: usize) -> Vec<u8> {
+    fn into_message(self, rows: usize, out: &mut Vec<u8>) {
         let Self { nodes, buffers, variadic_counts, segments, bytes } = self;
         // Only arrow-ipc names the flatbuffers crate; this is how to get a builder from it.
         let mut builder = IpcSchemaEncoder::new().schema_to_fb(&Schema::empty());
@@ -224,25 +238,24 @@ impl Body {
         let root = head.finish();
         builder.finish(root, None);
 
-        let mut bytes = message(builder.finished_data(), bytes);
+        message(builder.finished_data(), bytes, out);
         for segment in segments {
-            bytes.extend_from_slice(&segment);
-            pad(&mut bytes);
+            out.extend_from_slice(&segment);
+            pad(out);
         }
-        bytes
     }
 }
 
 /// The message without its body, with exactly the room for it: a vector with room to spare would be copied once more
 /// on its way out of the guest.
-fn message(metadata: &[u8], body_bytes: usize) -> Vec<u8> {
+fn message(metadata: &[u8], body_bytes: usize, bytes: &mut Vec<u8>) {
     let head_bytes = (PREFIX_BYTES + metadata.len()).next_multiple_of(ALIGNMENT);
-    let mut bytes = Vec::with_capacity(head_bytes + body_bytes);
+    bytes.clear();
+    bytes.reserve_exact(head_bytes + body_bytes);
     bytes.extend_from_slice(&CONTINUATION);
     bytes.extend_from_slice(((head_bytes - PREFIX_BYTES) as i32).to_le_bytes().to_byte_slice());
     bytes.extend_from_slice(metadata);
-    pad(&mut bytes);
-    bytes
+    pad(bytes);
 }
 
 fn pad(bytes: &mut Vec<u8>) {

@@ -43,12 +43,12 @@ const TABLES_MAX: usize = 64 * COLUMNS_MAX;
 /// Continuation marker and length of an encapsulated message.
 const PREFIX_BYTES: usize = 8;
 
-/// The bytes of a batch, as the contract spells them.
+/// The bytes of a batch, as the contract spells them, in place of what `bytes` held.
 ///
 /// # Errors
 /// A column type that Arrow cannot encode.
-pub(super) fn encode_batch(rows: &RecordBatch) -> Result<Vec<u8>, Breach> {
-    encode::encode_batch(rows)
+pub(super) fn encode_batch(rows: &RecordBatch, bytes: &mut Vec<u8>) -> Result<(), Breach> {
+    encode::encode_batch_into(rows, bytes)
         .map_err(|error| Breach::Load(format!("its input cannot be encoded: {error}")))
 }
 

@@ -105,6 +105,7 @@ pub(super) struct Instance<B> {
     store: Store<Guest>,
     bindings: B,
     output_max: u64,
+    buffer: Vec<u8>,
 }
 
 impl<B> Instance<B> {
@@ -130,7 +131,7 @@ impl<B> Instance<B> {
         set_deadline(&mut store, deadline);
         let bindings = instantiate(&mut store)
             .map_err(|error| breach(&store, deadline, &error, Breach::Load))?;
-        Ok(Self { store, bindings, output_max: limits.output_bytes })
+        Ok(Self { store, bindings, output_max: limits.output_bytes, buffer: Vec::new() })
     }
 
     /// Calls an export under a deadline.
@@ -152,6 +153,16 @@ impl<B> Instance<B> {
             };
             breach(&self.store, deadline, &error, other)
         })
+    }
+
+    /// A vector for the bytes of a batch; the one that was kept, so that each batch needs no fresh memory.
+    pub(super) fn take_buffer(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.buffer)
+    }
+
+    /// Keeps the vector for the next batch.
+    pub(super) fn keep_buffer(&mut self, buffer: Vec<u8>) {
+        self.buffer = buffer;
     }
 
     /// The log since the last time.

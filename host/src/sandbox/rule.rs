@@ -176,19 +176,22 @@ impl RulePool {
         let wanted = piece.rows.project(&self.opened.projection);
         let wanted = wanted
             .map_err(|error| Breach::Load(format!("its input cannot be projected: {error}")))?;
-        let bytes = encode_batch(&wanted)?;
+        let mut bytes = instance.take_buffer();
+        encode_batch(&wanted, &mut bytes)?;
         self.pool.budget().give(bytes.len(), rows);
         let answer = self.pool.call(
             instance,
             batch_deadline(&self.compiled.limits, rows),
             |store, bindings| bindings.wasmhost_plugin_rule().call_check(store, 0, &bytes),
         )?;
+        let entered = bytes.len();
+        instance.keep_buffer(bytes);
         let raw = answer.map_err(opening::failure)?;
         let (found, due) = (raw.len(), self.opened.reasons.len());
         let returned =
             raw.iter().map(|judgement| judgement.hits.len() + size_of::<types::Judgement>()).sum();
         self.pool.budget().take_back(returned)?;
-        self.pool.count(bytes.len(), returned);
+        self.pool.count(entered, returned);
         let mut judged = judgements(raw, &self.opened.reasons, rows)?;
         if found != due {
             return Err(Breach::Protocol(format!(

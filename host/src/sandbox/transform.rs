@@ -178,19 +178,22 @@ impl TransformPool {
     ) -> Result<Transformed, Breach> {
         let rows = piece.rows.num_rows();
         let wanted = piece.rows.project(&self.opened.projection).map_err(internal)?;
-        let bytes = encode_batch(&wanted)?;
+        let mut bytes = instance.take_buffer();
+        encode_batch(&wanted, &mut bytes)?;
         self.pool.budget().give(bytes.len(), rows);
         let deadline = batch_deadline(&self.compiled.limits, rows);
         let answer = self.pool.call(instance, deadline, |store, bindings| {
             bindings.wasmhost_plugin_transform().call_process(store, 0, &bytes)
         })?;
+        let entered = bytes.len();
+        instance.keep_buffer(bytes);
         let output = answer.map_err(opening::failure)?;
         let origins =
             |batch: &wire::OutputBatch| batch.origin.as_ref().map_or(0, |origin| 4 * origin.len());
         let returned =
             output.batches.iter().map(|batch| batch.computed.len() + origins(batch)).sum();
         self.pool.budget().take_back(returned)?;
-        self.pool.count(bytes.len(), returned);
+        self.pool.count(entered, returned);
         self.judge(piece, output)
     }
 
