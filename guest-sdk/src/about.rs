@@ -3,7 +3,7 @@
 use crate::bindings::plugin_exports::Descriptor;
 use schemars::JsonSchema;
 
-/// A component's description; see [`about!`](crate::about) for one that Cargo fills in.
+/// A component's description; see [`about!`](macro@crate::about) for one that Cargo fills in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// The component's name.

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 
-/// A rule: batches in, judgements out; it cannot change data. Export it with [`rule!`](crate::rule).
+/// A rule: batches in, judgements out; it cannot change data. Export it with [`rule!`](macro@crate::rule).
 pub trait Rule: Sized + 'static {
     /// The configuration, as a flow's author writes it.
     type Config: DeserializeOwned + JsonSchema;

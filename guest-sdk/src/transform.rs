@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 
-/// A transform: batches in, computed columns out. Export it with [`transform!`](crate::transform).
+/// A transform: batches in, computed columns out. Export it with [`transform!`](macro@crate::transform).
 pub trait Transform: Sized + 'static {
     /// The configuration, as a flow's author writes it.
     type Config: DeserializeOwned + JsonSchema;

@@ -80,7 +80,7 @@ impl<R: Rule> RuleInstance<R> {
     }
 }
 
-/// A rule that a component exports; [`rule!`](crate::rule) implements it. It lends the one instance that the component
+/// A rule that a component exports; [`rule!`](macro@crate::rule) implements it. It lends the one instance that the component
 /// has.
 pub trait RuleExport: Rule {
     /// Lends the instance, which is none before `open`.

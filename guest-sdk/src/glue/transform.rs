@@ -133,7 +133,7 @@ impl<T: Transform> TransformInstance<T> {
     }
 }
 
-/// A transform that a component exports; [`transform!`](crate::transform) implements it. It lends the one instance that
+/// A transform that a component exports; [`transform!`](macro@crate::transform) implements it. It lends the one instance that
 /// the component has.
 pub trait TransformExport: Transform {
     /// Lends the instance, which is none before `open`.

@@ -24,6 +24,9 @@ use crate::table::Severity;
 /// How often plain lines say how far a run is.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
+/// How often the bar moves while nothing is read.
+const REDRAW_EVERY: Duration = Duration::from_millis(120);
+
 /// A line of result. A reader that has gone away is no error of ours.
 pub(super) fn out(line: &str) {
     let _ = writeln!(io::stdout().lock(), "{line}");
@@ -88,6 +91,8 @@ impl Progress {
             {
                 bar.set_style(style);
             }
+            bar.set_message("read; looking at source, components and targets");
+            bar.enable_steady_tick(REDRAW_EVERY);
             return Self::Bar(bar);
         }
         Self::Lines(Mutex::new(Instant::now()))

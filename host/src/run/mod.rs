@@ -2,47 +2,40 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
 use futures::FutureExt as _;
-use futures::StreamExt as _;
 use tokio::task::spawn_blocking;
 
 use crate::component::Descriptor;
 use crate::component::Limits;
-use crate::component::RowEffect;
 use crate::evidence::DestinationRecord;
 use crate::evidence::EvidenceError;
 use crate::evidence::Folder;
-use crate::evidence::Outcome;
-use crate::evidence::QuarantineRecord;
 use crate::evidence::Record;
 use crate::evidence::Status;
 use crate::flow::Flow;
 use crate::name::DestinationName;
 use crate::plan::Plan;
 use crate::plan::resolve;
-use crate::rules;
-use crate::rules::Tally;
+use crate::run::books::Books;
 use crate::run::fanout::Fanout;
 use crate::run::gather::Gathered;
 use crate::run::gather::gather;
 use crate::run::quarantine::Quarantine;
-use crate::run::quarantine::Why;
 use crate::sandbox::Context;
-use crate::table::Commit;
-use crate::table::Counts;
 use crate::table::RunId;
 use crate::writer::RunMark;
-use crate::writer::WriteError;
 
+mod books;
 mod chain;
 mod error;
 mod fanout;
 mod gather;
+mod landing;
 mod quarantine;
 mod recording;
+mod streaming;
 mod world;
 
 pub use error::RunError;
@@ -177,9 +170,10 @@ async fn attempt(
     });
     let judged = chain::judged(chain::transformed(batches, &steps), &rules);
     let streamed =
-        stream(&plan, judged, &mut books, &mut fanout, quarantine.as_mut(), report).await;
+        streaming::stream(&plan, judged, &mut books, &mut fanout, quarantine.as_mut(), report)
+            .await;
     let concluded = match streamed {
-        Ok(()) => conclude(&rules, &mut books.tally).await,
+        Ok(()) => streaming::conclude(&rules, &mut books.tally).await,
         Err(error) => Err(error),
     };
     recording::usage(
@@ -201,7 +195,7 @@ async fn attempt(
     }
     if books.tally.says_no() {
         fanout.abandon().await;
-        set_apart(&plan, quarantine, record).await?;
+        landing::set_apart(&plan, quarantine, record).await?;
         return Ok(Status::Rejected);
     }
     let ready = match fanout.prepare().await {
@@ -214,235 +208,10 @@ async fn attempt(
         }
     };
     report(Event::Prepared);
-    commit(&plan, ready, quarantine, books.main, record, report).await
-}
-
-/// Takes every batch to where it belongs.
-async fn stream(
-    plan: &Plan,
-    mut judged: futures::stream::BoxStream<'static, Result<chain::Outcome, RunError>>,
-    books: &mut Books,
-    fanout: &mut Fanout,
-    mut quarantine: Option<&mut Quarantine>,
-    report: Report<'_>,
-) -> Result<(), RunError> {
-    while let Some(outcome) = judged.next().await {
-        match outcome? {
-            chain::Outcome::Filtered(rows) => books.filtered += rows,
-            chain::Outcome::Rejected(step, rejection) => {
-                books.rejected += rejection.reasons.len() as u64;
-                let plan = &plan.steps[step];
-                let why = |row: usize| {
-                    let mut why = Why::default();
-                    for at in &rejection.reasons[row] {
-                        why.add(&plan.component, &plan.reasons[*at], &rejection.rows.rows, row);
-                    }
-                    why
-                };
-                push(
-                    quarantine.as_deref_mut(),
-                    &format!("transforms[{step}]"),
-                    &rejection.rows,
-                    &why,
-                )
-                .await?;
-            }
-            chain::Outcome::Judged(batch, findings) => {
-                books.tally.add(&batch.origin, &findings);
-                let split = rules::split(&books.seats, batch, &findings)
-                    .map_err(RunError::arrow("the rules"))?;
-                books.dropped += split.rows_dropped;
-                if let Some(set_apart) = split.quarantined {
-                    books.quarantined += set_apart.hits.len() as u64;
-                    let seats = &books.seats;
-                    let why = |row: usize| {
-                        let mut why = Why::default();
-                        for (rule, reason) in &set_apart.hits[row] {
-                            let seat = &seats[*rule];
-                            why.add(&seat.name, &seat.reasons[*reason], &set_apart.rows.rows, row);
-                        }
-                        why
-                    };
-                    push(quarantine.as_deref_mut(), "rules", &set_apart.rows, &why).await?;
-                }
-                books.main += split.kept.rows.num_rows() as u64;
-                if split.kept.rows.num_rows() > 0 && !fanout.stage(&split.kept.rows).await? {
-                    books.stopped = true;
-                    return Err(RunError::Books("a destination stopped taking rows".to_owned()));
-                }
-            }
-        }
-        report(Event::Read(books.read.load(Ordering::Relaxed)));
-    }
-    Ok(())
-}
-
-async fn push(
-    quarantine: Option<&mut Quarantine>,
-    stage: &str,
-    batch: &crate::batch::Batch,
-    why: &(dyn Fn(usize) -> Why + Sync),
-) -> Result<(), RunError> {
-    match quarantine {
-        Some(quarantine) => quarantine.push(stage, batch, why).await,
-        None => {
-            Err(RunError::Books(format!("{stage} set rows apart, but the plan has no quarantine")))
-        }
-    }
-}
-
-async fn conclude(
-    pools: &[Arc<crate::sandbox::RulePool>],
-    tally: &mut Tally,
-) -> Result<(), RunError> {
-    for (rule, pool) in pools.iter().enumerate() {
-        let pool = Arc::clone(pool);
-        let conclusion = spawn_blocking(move || pool.conclude())
-            .await
-            .map_err(RunError::stopped("a rule"))??;
-        tally.conclude(rule, conclusion);
-    }
-    Ok(())
+    landing::commit(&plan, ready, quarantine, books.main, record, report).await
 }
 
 async fn abandoned(fanout: Fanout, error: RunError) -> RunError {
     fanout.abandon().await;
     error
-}
-
-/// Quarantine first, then each destination in the flow's order. What committed before a failure stays, and the record says so.
-async fn commit(
-    plan: &Plan,
-    ready: Vec<fanout::Ready>,
-    quarantine: Option<Quarantine>,
-    rows_main: u64,
-    record: &mut Record,
-    report: Report<'_>,
-) -> Result<Status, RunError> {
-    if let Some(wrong) =
-        ready.iter().find(|ready| ready.prepared.counts().rows_written != rows_main)
-    {
-        let counted = wrong.prepared.counts().rows_written;
-        let what =
-            format!("destination `{}` staged {counted} rows of {rows_main}", wrong.plan.name);
-        fanout::abandon(ready).await;
-        if let Some(quarantine) = quarantine {
-            quarantine.abandon().await;
-        }
-        return Err(RunError::Books(what));
-    }
-    if let Err(error) = set_apart(plan, quarantine, record).await {
-        fanout::abandon(ready).await;
-        return Err(error);
-    }
-    let mut waiting = ready.into_iter();
-    let mut news = record.quarantine.as_ref().is_some_and(|quarantine| quarantine.rows > 0);
-    while let Some(fanout::Ready { plan, prepared }) = waiting.next() {
-        let counts = prepared.counts();
-        let entry = record.destinations.iter_mut().find(|entry| entry.name == plan.name);
-        let Some(entry) = entry else {
-            return Err(RunError::Books(format!("no entry for destination `{}`", plan.name)));
-        };
-        match prepared.commit().await {
-            Ok(Commit::Applied(version)) => {
-                (entry.outcome, entry.counts, entry.version) =
-                    (Outcome::Committed, counts, version);
-                record.rows_written += counts.rows_written;
-                news |= counts != Counts { rows_deleted: Some(0), ..Counts::default() };
-            }
-            Ok(Commit::AlreadyApplied(version)) => {
-                (entry.outcome, entry.version) = (Outcome::AlreadyCommitted, version)
-            }
-            Err(error) => {
-                if matches!(error, WriteError::Unknown { .. }) {
-                    entry.outcome = Outcome::Unknown;
-                }
-                fanout::abandon(waiting.collect()).await;
-                return Err(fanout::at(&plan)(error));
-            }
-        }
-        report(Event::Committed(entry));
-    }
-    Ok(if news { Status::Succeeded } else { Status::NothingToDo })
-}
-
-async fn set_apart(
-    plan: &Plan,
-    quarantine: Option<Quarantine>,
-    record: &mut Record,
-) -> Result<(), RunError> {
-    let (Some(quarantine), Some(to)) = (quarantine, &plan.quarantine) else { return Ok(()) };
-    let rows = quarantine.commit().await?;
-    record.quarantine = Some(QuarantineRecord { path: to.path.display().to_string(), rows });
-    Ok(())
-}
-
-/// A run's counts while rows flow.
-struct Books {
-    read: Arc<AtomicU64>,
-    filtered: u64,
-    rejected: u64,
-    dropped: u64,
-    quarantined: u64,
-    main: u64,
-    seats: Vec<rules::Seat>,
-    tally: Tally,
-    stopped: bool,
-}
-
-impl Books {
-    fn new(plan: &Plan) -> Self {
-        let seat = |rule: &crate::plan::RulePlan| rules::Seat {
-            name: rule.name.clone(),
-            severity: rule.severity,
-            reasons: rule.reasons.clone(),
-        };
-        let seats: Vec<_> = plan.rules.iter().map(seat).collect();
-        let tally = Tally::new(&seats);
-        let read = Arc::new(AtomicU64::new(0));
-        Self {
-            read,
-            filtered: 0,
-            rejected: 0,
-            dropped: 0,
-            quarantined: 0,
-            main: 0,
-            seats,
-            tally,
-            stopped: false,
-        }
-    }
-
-    /// Rows that went in are rows that came out, wherever they went; every rule judged or skipped every row.
-    fn close(&self, plan: &Plan) -> Result<(), RunError> {
-        let judged = self.main + self.dropped + self.quarantined;
-        let read = self.read.load(Ordering::Relaxed);
-        let out = judged + self.filtered + self.rejected;
-        if plan.steps.iter().all(|step| step.row_effect != RowEffect::Many) && read != out {
-            return Err(RunError::Books(format!("{read} rows were read, {out} are accounted for")));
-        }
-        for rule in self.tally.rules() {
-            for reason in &rule.reasons {
-                let counted = reason.counts.passed + reason.counts.failed + reason.counts.skipped;
-                if counted != judged {
-                    let what = format!(
-                        "rule `{}`, reason `{}`: {counted} rows counted of {judged}",
-                        rule.name, reason.code
-                    );
-                    return Err(RunError::Books(what));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn record(&self, record: &mut Record) {
-        record.rows_read = self.read.load(Ordering::Relaxed);
-        record.rows_filtered = self.filtered;
-        record.rows_rejected = self.rejected;
-        record.rows_dropped = self.dropped;
-        record.rows_quarantined = self.quarantined;
-        record.rows_main = self.main;
-        record.rules = self.tally.rules().to_vec();
-    }
 }

@@ -18,9 +18,7 @@ use crate::sandbox::cache::Cache;
 use crate::sandbox::error::Breach;
 use crate::sandbox::error::SandboxError;
 use crate::sandbox::instance::Guest;
-use crate::sandbox::instance::Instance;
-use crate::sandbox::opening;
-use crate::sandbox::pool::open_deadline;
+use crate::sandbox::world;
 
 /// How often deadlines are looked at: a call may overshoot its deadline by this much.
 pub(super) const TICK: Duration = Duration::from_millis(10);
@@ -135,25 +133,9 @@ impl Compiled {
     /// # Errors
     /// Any breach of the contract or of a limit.
     pub fn describe(&self) -> Result<Descriptor, SandboxError> {
-        let limits = &self.limits;
-        let described = match &self.code {
-            Code::Transform(pre) => {
-                Instance::new(&self.engine, limits, |store| pre.instantiate(store)).and_then(
-                    |mut instance| {
-                        let raw = instance.call(open_deadline(limits), |store, world| {
-                            world.wasmhost_plugin_plugin().call_describe(store)
-                        })?;
-                        opening::descriptor(raw)
-                    },
-                )
-            }
-            Code::Rule(pre) => Instance::new(&self.engine, limits, |store| pre.instantiate(store))
-                .and_then(|mut instance| {
-                    let raw = instance.call(open_deadline(limits), |store, world| {
-                        world.wasmhost_plugin_plugin().call_describe(store)
-                    })?;
-                    opening::descriptor(raw)
-                }),
+        let described = match self.component.kind {
+            Kind::Transform => world::describe::<bindings::transform::TransformPlugin>(self),
+            Kind::Rule => world::describe::<bindings::rule::RulePlugin>(self),
         };
         described.map_err(|breach| breach.at(&self.component.name, "describe", None))
     }

@@ -20,6 +20,7 @@ mod pool;
 mod rule;
 mod transform;
 mod weight;
+mod world;
 
 pub use cache::Cache;
 pub use engine::Compiled;

@@ -1,6 +1,5 @@
 //! A rule at work: batches in, judgements out. Its world has no way to return rows.
 
-use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
@@ -19,12 +18,10 @@ use crate::sandbox::bindings::rule::RulePlugin;
 use crate::sandbox::bindings::rule::exports::wasmhost::plugin::rule as wire;
 use crate::sandbox::bindings::types;
 use crate::sandbox::budget::ANSWER_BYTES;
-use crate::sandbox::engine::Code;
 use crate::sandbox::engine::Compiled;
 use crate::sandbox::error::Breach;
 use crate::sandbox::error::SandboxError;
 use crate::sandbox::exchange::encode_batch;
-use crate::sandbox::exchange::encode_schema;
 use crate::sandbox::instance::Instance;
 use crate::sandbox::judge::judgements;
 use crate::sandbox::opening;
@@ -32,8 +29,8 @@ use crate::sandbox::opening::Context;
 use crate::sandbox::pool::Pool;
 use crate::sandbox::pool::batch_deadline;
 use crate::sandbox::pool::end_deadline;
-use crate::sandbox::pool::open_deadline;
 use crate::sandbox::pool::rows_offered;
+use crate::sandbox::world;
 
 /// Table findings that the evidence keeps of a reason.
 const TABLE_FINDINGS_MAX: usize = 100;
@@ -66,21 +63,7 @@ impl RulePool {
         config: &Value,
         input: &SchemaRef,
     ) -> Result<Self, SandboxError> {
-        let at = |breach: Breach| breach.at(&compiled.component.name, "open", None);
-        opening::check_input(input).map_err(at)?;
-        let opener = Opener {
-            compiled: compiled.clone(),
-            context: context.wire(),
-            config: config.to_string(),
-            input: Arc::clone(input),
-        };
-        let (first, opened) = opener.open().map_err(at)?;
-        let agreed = opened.clone();
-        let open = Box::new(move || match opener.open()? {
-            (instance, again) if again == agreed => Ok(instance),
-            _ => Err(Breach::protocol("another answer to the same `open`")),
-        });
-        let pool = Pool::new(first, &compiled.limits, open);
+        let (opened, pool) = world::open::<RulePlugin>(compiled, context, config, input)?;
         Ok(Self { compiled: compiled.clone(), opened, pool, hits: Mutex::default() })
     }
 
@@ -297,30 +280,5 @@ impl Growing {
 
     fn judgement(mut self, reason: usize) -> Judgement {
         Judgement { reason, hits: self.hits.finish(), evaluated: self.evaluated, nulls: self.nulls }
-    }
-}
-
-/// All that is needed to open another instance.
-struct Opener {
-    compiled: Compiled,
-    context: types::Context,
-    config: String,
-    input: SchemaRef,
-}
-
-impl Opener {
-    fn open(&self) -> Result<(Instance<RulePlugin>, OpenedRule), Breach> {
-        let Compiled { engine, code, limits, .. } = &self.compiled;
-        let Code::Rule(pre) = code else {
-            return Err(Breach::Load("a transform, where a rule is due".to_owned()));
-        };
-        let mut instance = Instance::new(engine, limits, |store| pre.instantiate(store))?;
-        let inputs =
-            [types::NamedInput { name: "input".to_owned(), schema: encode_schema(&self.input) }];
-        let answer = instance.call(open_deadline(limits), |store, bindings| {
-            bindings.wasmhost_plugin_rule().call_open(store, &self.context, &self.config, &inputs)
-        })?;
-        let opened = opening::rule(answer.map_err(opening::failure)?, &self.input, limits)?;
-        Ok((instance, opened))
     }
 }

@@ -21,16 +21,13 @@ use crate::component::findings::Rejection;
 use crate::component::usage::Usage;
 use crate::sandbox::bindings::transform::TransformPlugin;
 use crate::sandbox::bindings::transform::exports::wasmhost::plugin::transform as wire;
-use crate::sandbox::bindings::types;
 use crate::sandbox::budget::ANSWER_BYTES;
-use crate::sandbox::engine::Code;
 use crate::sandbox::engine::Compiled;
 use crate::sandbox::error::Breach;
 use crate::sandbox::error::SandboxError;
 use crate::sandbox::exchange::Rows;
 use crate::sandbox::exchange::decode_batch;
 use crate::sandbox::exchange::encode_batch;
-use crate::sandbox::exchange::encode_schema;
 use crate::sandbox::instance::Instance;
 use crate::sandbox::judge::bits;
 use crate::sandbox::judge::judgements;
@@ -39,9 +36,9 @@ use crate::sandbox::opening::Context;
 use crate::sandbox::pool::Pool;
 use crate::sandbox::pool::batch_deadline;
 use crate::sandbox::pool::end_deadline;
-use crate::sandbox::pool::open_deadline;
 use crate::sandbox::pool::rows_offered;
 use crate::sandbox::weight;
+use crate::sandbox::world;
 
 /// What became of a batch.
 #[derive(Debug, Clone, Default)]
@@ -80,25 +77,8 @@ impl TransformPool {
         config: &Value,
         input: &SchemaRef,
     ) -> Result<Self, SandboxError> {
-        let at = |breach: Breach| breach.at(&compiled.component.name, "open", None);
-        opening::check_input(input).map_err(at)?;
-        let opener = Opener {
-            compiled: compiled.clone(),
-            context: context.wire(),
-            config: config.to_string(),
-            input: Arc::clone(input),
-        };
-        let (first, opened) = opener.open().map_err(at)?;
-        let agreed = opened.clone();
-        let open = Box::new(move || match opener.open()? {
-            (instance, again) if again == agreed => Ok(instance),
-            _ => Err(Breach::protocol("another answer to the same `open`")),
-        });
-        Ok(Self {
-            compiled: compiled.clone(),
-            opened,
-            pool: Pool::new(first, &compiled.limits, open),
-        })
+        let (opened, pool) = world::open::<TransformPlugin>(compiled, context, config, input)?;
+        Ok(Self { compiled: compiled.clone(), opened, pool })
     }
 
     /// What was agreed.
@@ -347,36 +327,6 @@ impl TransformPool {
                 return Ok(());
             }
         }
-    }
-}
-
-/// All that is needed to open another instance.
-struct Opener {
-    compiled: Compiled,
-    context: types::Context,
-    config: String,
-    input: SchemaRef,
-}
-
-impl Opener {
-    fn open(&self) -> Result<(Instance<TransformPlugin>, OpenedTransform), Breach> {
-        let Compiled { engine, code, limits, .. } = &self.compiled;
-        let Code::Transform(pre) = code else {
-            return Err(Breach::Load("a rule, where a transform is due".to_owned()));
-        };
-        let mut instance = Instance::new(engine, limits, |store| pre.instantiate(store))?;
-        let inputs =
-            [types::NamedInput { name: "input".to_owned(), schema: encode_schema(&self.input) }];
-        let answer = instance.call(open_deadline(limits), |store, bindings| {
-            bindings.wasmhost_plugin_transform().call_open(
-                store,
-                &self.context,
-                &self.config,
-                &inputs,
-            )
-        })?;
-        let opened = opening::transform(answer.map_err(opening::failure)?, &self.input, limits)?;
-        Ok((instance, opened))
     }
 }
 
