@@ -366,6 +366,29 @@ fn json_lines_that_are_none_are_refused_with_their_line() {
     );
 }
 
+/// Batches end by the bytes of their text too: 40 values of a MiB each are several batches, and none is lost.
+#[test]
+fn long_values_make_batches_of_few_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "x".repeat(1 << 20);
+    let values = |line: &dyn Fn(usize) -> String| (0..40).map(line).collect::<String>();
+    let csv_text = format!("n,t\n{}", values(&|n| format!("{n},{long}\n")));
+    let lines_text = values(&|n| format!("{{\"n\":{n},\"t\":\"{long}\"}}\n"));
+    let lines = ReadFormat::Jsonl(JsonlRead { infer_schema_rows: None });
+    for (name, text, format) in
+        [("a.csv", csv_text, ReadFormat::Csv(csv())), ("a.jsonl", lines_text, lines)]
+    {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        let mut files = Files::open(Files::discover(&source(&path, format)).unwrap(), 8_192);
+        let mut batches = Vec::new();
+        while let Some(batch) = files.next_batch().unwrap() {
+            batches.push((batch.origin.row(0).unwrap(), batch.rows.num_rows()));
+        }
+        assert_eq!(batches, [(1, 16), (17, 16), (33, 8)], "{name}");
+    }
+}
+
 fn write_parquet(path: &Path, columns: Vec<(&str, ArrayRef)>) {
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let mut writer =

@@ -77,6 +77,10 @@ pub enum StorageError {
     },
 }
 
+/// Text of a batch, in bytes, after which it ends however few rows it has: long values must neither fill the memory nor run over the
+/// 2 GiB that a column of text holds.
+const BATCH_TEXT_BYTES: usize = 16 << 20;
+
 /// A place within a file: any part may be unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataPlace {

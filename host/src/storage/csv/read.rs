@@ -14,6 +14,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::Text;
 use crate::flow::CsvRead;
+use crate::storage::BATCH_TEXT_BYTES;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
 use crate::storage::listing::SourceFile;
@@ -56,14 +57,15 @@ impl CsvBatches {
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, StorageError> {
         let mut builders: Vec<_> =
             self.fields.iter().map(|field| field.map(|_| StringBuilder::new())).collect();
-        let mut rows = 0;
-        while rows < self.batch_rows && self.text.next()? {
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < self.batch_rows && bytes < BATCH_TEXT_BYTES && self.text.next()? {
             rows += 1;
             for (builder, field) in builders.iter_mut().zip(&self.fields) {
                 if let (Some(builder), Some((field, is_text))) = (builder, field) {
-                    builder.append_option(
-                        self.text.value(*field).filter(|value| *is_text || !value.is_empty()),
-                    );
+                    let value =
+                        self.text.value(*field).filter(|value| *is_text || !value.is_empty());
+                    bytes += value.map_or(0, str::len);
+                    builder.append_option(value);
                 }
             }
         }

@@ -15,6 +15,7 @@ use arrow_json::ReaderBuilder;
 use arrow_json::reader::Decoder;
 
 use super::Lines;
+use crate::storage::BATCH_TEXT_BYTES;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
 use crate::storage::listing::SourceFile;
@@ -79,7 +80,9 @@ impl JsonlBatches {
     /// Where a line is no object, has a key that is not known, or a value that is not of its column's type.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, StorageError> {
         self.held.clear();
-        while self.held.len() < self.batch_rows && self.lines.next()? {
+        let mut bytes = 0;
+        while self.held.len() < self.batch_rows && bytes < BATCH_TEXT_BYTES && self.lines.next()? {
+            bytes += self.lines.text.len();
             if !self.lines.text.trim_ascii_start().starts_with('{') {
                 return Err(self.lines.wrong("the line is no object".to_owned()));
             }

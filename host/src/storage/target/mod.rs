@@ -93,6 +93,10 @@ pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, S
             }
         }
         Err(error) if error.kind() == ErrorKind::NotFound => TargetState::Absent,
+        Err(error) if error.kind() == ErrorKind::NotADirectory => TargetState::Unusable {
+            what: "a part of its path is a file, where a folder is needed".to_owned(),
+            hint: "name a folder below folders".to_owned(),
+        },
         Err(error) => return Err(StorageError::io(path, "look at it")(error)),
         Ok(facts) if !facts.is_dir() => TargetState::Unusable {
             what: "a file is there, where the destination needs a folder".to_owned(),
