@@ -1,7 +1,5 @@
 //! `wasmhost check`.
 
-use std::process::ExitCode;
-
 use serde_json::json;
 
 use crate::cli::call::FlowCall;
@@ -10,21 +8,15 @@ use crate::cli::render;
 use crate::run;
 use crate::run::World;
 
-pub(super) fn check(call: &FlowCall) -> ExitCode {
+pub(super) fn check(call: &FlowCall) -> Result<Exit, Exit> {
     let world = World::Real;
-    let flow = match call.flow.read(world, &world.run_id()) {
-        Ok(flow) => flow,
-        Err(problems) => {
-            render::problems(&problems, call.json);
-            return Exit::User.into();
-        }
-    };
+    let flow = super::read(&call.flow, world, &world.run_id(), call.json)?;
     match run::check(&flow, world) {
         Ok(components) if call.json => {
             render::json(
                 &json!({ "status": "succeeded", "flow": flow.name, "components": components }),
             );
-            Exit::Done.into()
+            Ok(Exit::Done)
         }
         Ok(components) => {
             render::out(&format!("flow {}: no problems", flow.name));
@@ -34,11 +26,11 @@ pub(super) fn check(call: &FlowCall) -> ExitCode {
                     component.name, component.version, component.summary
                 ));
             }
-            Exit::Done.into()
+            Ok(Exit::Done)
         }
         Err(error) => {
             render::error(&error, call.json);
-            Exit::of_error(&error).into()
+            Err(Exit::of_error(&error))
         }
     }
 }

@@ -1,7 +1,5 @@
 //! `wasmhost explain`.
 
-use std::process::ExitCode;
-
 use crate::cli::call::FlowCall;
 use crate::cli::outcome::Exit;
 use crate::cli::render;
@@ -9,23 +7,11 @@ use crate::plan;
 use crate::run;
 use crate::run::World;
 
-pub(super) fn explain(call: &FlowCall) -> ExitCode {
+pub(super) fn explain(call: &FlowCall) -> Result<Exit, Exit> {
     let world = World::Real;
     let run_id = world.run_id();
-    let flow = match call.flow.read(world, &run_id) {
-        Ok(flow) => flow,
-        Err(problems) => {
-            render::problems(&problems, call.json);
-            return Exit::User.into();
-        }
-    };
-    let runtime = match super::runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            render::err(&format!("error: no threads to plan on: {error}"));
-            return Exit::World.into();
-        }
-    };
+    let flow = super::read(&call.flow, world, &run_id, call.json)?;
+    let runtime = super::runtime()?;
     match runtime.block_on(run::plan(&flow, world, &run_id)) {
         Ok(plan) => {
             if call.json {
@@ -33,11 +19,11 @@ pub(super) fn explain(call: &FlowCall) -> ExitCode {
             } else {
                 render::out(plan::explain(&plan).trim_end());
             }
-            Exit::Done.into()
+            Ok(Exit::Done)
         }
         Err(error) => {
             render::error(&error, call.json);
-            Exit::of_error(&error).into()
+            Err(Exit::of_error(&error))
         }
     }
 }

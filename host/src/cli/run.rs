@@ -1,7 +1,5 @@
 //! `wasmhost run`.
 
-use std::process::ExitCode;
-
 use crate::cli::call::RunCall;
 use crate::cli::outcome::Exit;
 use crate::cli::render;
@@ -10,24 +8,12 @@ use crate::evidence::Status;
 use crate::run;
 use crate::run::World;
 
-pub(super) fn run(call: RunCall) -> ExitCode {
+pub(super) fn run(call: RunCall) -> Result<Exit, Exit> {
     let RunCall { flow, run_id, json, quiet } = call;
     let world = World::Real;
     let run_id = run_id.unwrap_or_else(|| world.run_id());
-    let flow = match flow.read(world, &run_id) {
-        Ok(flow) => flow,
-        Err(problems) => {
-            render::problems(&problems, json);
-            return Exit::User.into();
-        }
-    };
-    let runtime = match super::runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            render::err(&format!("error: no threads to run on: {error}"));
-            return Exit::World.into();
-        }
-    };
+    let flow = super::read(&flow, world, &run_id, json)?;
+    let runtime = super::runtime()?;
     let progress = Progress::new(json || quiet);
     let ended = runtime.block_on(run::run(&flow, world, run_id, &|event| progress.event(&event)));
     progress.finish();
@@ -48,5 +34,5 @@ pub(super) fn run(call: RunCall) -> ExitCode {
             render::err(&format!("warning: the run's evidence could not be kept: {error}"))
         }
     }
-    Exit::of_run(&ended).into()
+    Ok(Exit::of_run(&ended))
 }

@@ -1,7 +1,5 @@
 //! `wasmhost runs`.
 
-use std::process::ExitCode;
-
 use serde_json::json;
 
 use crate::cli::call::RunsCall;
@@ -14,15 +12,9 @@ use crate::name::FlowName;
 use crate::run::World;
 use crate::table::RunId;
 
-pub(super) fn runs(call: &RunsCall) -> ExitCode {
+pub(super) fn runs(call: &RunsCall) -> Result<Exit, Exit> {
     let world = World::Real;
-    let flow = match call.flow.read(world, &world.run_id()) {
-        Ok(flow) => flow,
-        Err(problems) => {
-            render::problems(&problems, call.json);
-            return Exit::User.into();
-        }
-    };
+    let flow = super::read(&call.flow, world, &world.run_id(), call.json)?;
     let folder = Folder::of(&flow.state);
     let shown = match call.run_id.as_deref() {
         None => list(&folder, &flow.name, call.json),
@@ -31,18 +23,18 @@ pub(super) fn runs(call: &RunsCall) -> ExitCode {
             Ok(id) => folder.get(&flow.name, &id).map(|record| show(&record, call.json)),
             Err(what) => {
                 render::err(&format!("error: {what}"));
-                return Exit::User.into();
+                return Err(Exit::User);
             }
         },
     };
     match shown {
-        Ok(()) => Exit::Done.into(),
+        Ok(()) => Ok(Exit::Done),
         Err(error) => {
             render::err(&format!("error: {error}"));
             match error {
-                EvidenceError::Io { .. } => Exit::World.into(),
+                EvidenceError::Io { .. } => Err(Exit::World),
                 EvidenceError::Unreadable { .. } | EvidenceError::NoSuchRun { .. } => {
-                    Exit::User.into()
+                    Err(Exit::User)
                 }
             }
         }
@@ -79,7 +71,7 @@ fn latest(folder: &Folder, flow: &FlowName) -> Result<Record, EvidenceError> {
 
 /// The flow's records, oldest first; those that cannot be read are told and left out.
 fn readable(folder: &Folder, flow: &FlowName) -> Result<Vec<Record>, EvidenceError> {
-    let records = folder.list(Some(flow))?;
+    let records = folder.list(flow)?;
     for unreadable in records.iter().filter_map(|record| record.as_ref().err()) {
         render::err(&format!("warning: {unreadable}"));
     }

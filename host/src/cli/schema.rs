@@ -1,12 +1,10 @@
 //! `wasmhost schema`.
 
-use std::process::ExitCode;
-
 use crate::cli::outcome::Exit;
 use crate::cli::render;
 use crate::flow;
 
-pub(super) fn schema() -> ExitCode {
+pub(super) fn schema() -> Exit {
     render::json(&flow::json_schema());
-    Exit::Done.into()
+    Exit::Done
 }

@@ -90,15 +90,18 @@ impl Folder {
         Ok(path)
     }
 
-    /// All records of a flow, or of all flows, oldest first. What cannot be read is in the list as its error.
+    /// All records of a flow, oldest first. What cannot be read is in the list as its error.
     ///
     /// # Errors
     /// Where the folder cannot be listed.
     pub fn list(
         &self,
-        flow: Option<&FlowName>,
+        flow: &FlowName,
     ) -> Result<Vec<Result<Record, EvidenceError>>, EvidenceError> {
-        let mut records: Vec<_> = self.files(flow)?.iter().map(|path| read(path)).collect();
+        let mut files = entries(&self.runs.join(flow.as_str()))?;
+        files.retain(|path| path.extension().is_some_and(|end| end == "json"));
+        files.sort();
+        let mut records: Vec<_> = files.iter().map(|path| read(path)).collect();
         records.sort_by_key(|record| {
             record.as_ref().map(|record| (record.started_at, record.run_id.clone())).ok()
         });
@@ -116,23 +119,6 @@ impl Folder {
             Some(path) => read(&path),
             None => Err(EvidenceError::NoSuchRun { run_id: run_id.clone(), path: folder }),
         }
-    }
-
-    fn files(&self, flow: Option<&FlowName>) -> Result<Vec<PathBuf>, EvidenceError> {
-        let folders = match flow {
-            Some(flow) => vec![self.runs.join(flow.as_str())],
-            None => entries(&self.runs)?,
-        };
-        let mut files = Vec::new();
-        for folder in folders {
-            files.extend(
-                entries(&folder)?
-                    .into_iter()
-                    .filter(|path| path.extension().is_some_and(|end| end == "json")),
-            );
-        }
-        files.sort();
-        Ok(files)
     }
 }
 
