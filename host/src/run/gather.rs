@@ -2,6 +2,7 @@
 //! what is at each destination. Nothing is written.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -141,13 +142,14 @@ pub(super) fn load(
     let engine = Engine::new(limits.wasm_stack_bytes, cache).map_err(RunError::Engine)?;
     let limits = Arc::new(limits.clone());
     let mut loaded = BTreeMap::new();
+    let mut tried = BTreeSet::new();
     let mut problems = Vec::new();
     let transforms = flow.transforms.iter().map(|step| (step, Kind::Transform));
     let rules = flow.rules.iter().map(|rule| (&rule.step, Kind::Rule));
     let uses: Vec<(&Step, Kind)> = transforms.chain(rules).collect();
     for (step, _) in &uses {
         let name = &step.component;
-        if loaded.contains_key(name) {
+        if !tried.insert(name) {
             continue;
         }
         let Some(source) = flow.components.get(name) else {
@@ -167,12 +169,8 @@ pub(super) fn load(
             },
         }
     }
-    let mut seen = Vec::<Place>::new();
     for (step, due) in uses {
-        let Some(known) = loaded.get(&step.component).filter(|_| !seen.contains(&step.at)) else {
-            continue;
-        };
-        seen.push(step.at.clone());
+        let Some(known) = loaded.get(&step.component) else { continue };
         let is = known.compiled.component().kind;
         if is == due {
             problems.extend(config::check(&step.config, &known.descriptor, &step.at));

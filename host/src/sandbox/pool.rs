@@ -77,6 +77,29 @@ impl<B> Pool<B> {
         done
     }
 
+    /// Offers a batch in pieces of at most `rows`, in order. A piece that meets the memory limit is `halved`, down to one row.
+    pub(super) fn pieces<T>(
+        &self,
+        batch: &Batch,
+        rows: usize,
+        halved: bool,
+        work: &impl Fn(&mut Instance<B>, &Batch) -> Result<T, Breach>,
+        take: &mut impl FnMut(T),
+    ) -> Result<(), Breach> {
+        let all = batch.rows.num_rows();
+        for start in (0..all).step_by(rows) {
+            let piece = batch.slice(start, rows.min(all - start));
+            match self.with(|instance| work(instance, &piece)) {
+                Ok(done) => take(done),
+                Err(breach) if halved && breach.is_memory() && piece.rows.num_rows() > 1 => {
+                    self.pieces(&piece, piece.rows.num_rows().div_ceil(2), halved, work, take)?;
+                }
+                Err(breach) => return Err(breach),
+            }
+        }
+        Ok(())
+    }
+
     /// Runs `end` on every instance, once, when the input is over. No instance is used afterwards.
     pub(super) fn end(
         &self,

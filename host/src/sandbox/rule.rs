@@ -89,26 +89,29 @@ impl RulePool {
         number: impl Into<Option<u64>>,
         batch: &Batch,
     ) -> Result<Vec<Judgement>, SandboxError> {
-        let number = number.into();
-        let rows = batch.rows.num_rows();
-        let step = rows_offered(
-            &self.compiled.limits,
-            self.opened.max_rows,
+        let Self { compiled, opened, pool, hits } = self;
+        let mut whole: Vec<_> =
+            opened.reasons.iter().map(|_| Growing::new(batch.rows.num_rows())).collect();
+        let rows = rows_offered(&compiled.limits, opened.max_rows, batch, &opened.projection);
+        let stateless = opened.statefulness == Statefulness::Stateless;
+        let offered = pool.pieces(
             batch,
-            &self.opened.projection,
+            rows,
+            stateless,
+            &|instance, piece| self.call(instance, piece),
+            &mut |judgements: Vec<Judgement>| {
+                whole
+                    .iter_mut()
+                    .zip(judgements)
+                    .for_each(|(whole, judgement)| whole.append(&judgement));
+            },
         );
-        let mut whole: Vec<Growing> =
-            self.opened.reasons.iter().map(|_| Growing::new(rows)).collect();
-        for start in (0..rows).step_by(step) {
-            let piece = batch.slice(start, step.min(rows - start));
-            self.piece(&piece, &mut whole)
-                .map_err(|breach| breach.at(&self.compiled.component.name, "check", number))?;
-        }
+        offered.map_err(|breach| breach.at(&compiled.component.name, "check", number.into()))?;
         let judgements: Vec<_> =
             whole.into_iter().enumerate().map(|(reason, one)| one.judgement(reason)).collect();
-        if self.opened.statefulness != Statefulness::Stateless {
-            let mut hits = self.hits.lock().unwrap_or_else(PoisonError::into_inner);
-            hits.resize_with(judgements.len(), || BooleanBufferBuilder::new(rows));
+        if !stateless {
+            let mut hits = hits.lock().unwrap_or_else(PoisonError::into_inner);
+            hits.resize_with(judgements.len(), || BooleanBufferBuilder::new(0));
             hits.iter_mut()
                 .zip(&judgements)
                 .for_each(|(all, judgement)| all.append_buffer(&judgement.hits));
@@ -126,28 +129,6 @@ impl RulePool {
         let done = self.pool.end(|instance| self.end(instance, &mut conclusion));
         done.map_err(|breach| breach.at(&self.compiled.component.name, "conclude", None))?;
         Ok(conclusion)
-    }
-
-    fn piece(&self, piece: &Batch, whole: &mut [Growing]) -> Result<(), Breach> {
-        let rows = piece.rows.num_rows();
-        match self.pool.with(|instance| self.call(instance, piece)) {
-            Ok(judgements) => {
-                whole
-                    .iter_mut()
-                    .zip(judgements)
-                    .for_each(|(whole, judgement)| whole.append(&judgement));
-                Ok(())
-            }
-            Err(breach)
-                if breach.is_memory()
-                    && self.opened.statefulness == Statefulness::Stateless
-                    && rows > 1 =>
-            {
-                self.piece(&piece.slice(0, rows / 2), whole)?;
-                self.piece(&piece.slice(rows / 2, rows - rows / 2), whole)
-            }
-            Err(breach) => Err(breach),
-        }
     }
 
     fn call(

@@ -103,20 +103,22 @@ impl TransformPool {
         number: impl Into<Option<u64>>,
         batch: &Batch,
     ) -> Result<Transformed, SandboxError> {
+        let Self { compiled, opened, pool } = self;
         let mut done = Transformed::default();
-        let number = number.into();
-        let rows = batch.rows.num_rows();
-        let step = rows_offered(
-            &self.compiled.limits,
-            self.opened.max_rows,
+        let rows = rows_offered(&compiled.limits, opened.max_rows, batch, &opened.projection);
+        let stateless = opened.statefulness == Statefulness::Stateless;
+        let offered = pool.pieces(
             batch,
-            &self.opened.projection,
+            rows,
+            stateless,
+            &|instance, piece| self.call(instance, piece),
+            &mut |one: Transformed| {
+                done.batches.extend(one.batches);
+                done.rejected.extend(one.rejected);
+                done.rows_filtered += one.rows_filtered;
+            },
         );
-        for start in (0..rows).step_by(step) {
-            let piece = batch.slice(start, step.min(rows - start));
-            self.piece(&piece, &mut done)
-                .map_err(|breach| breach.at(&self.compiled.component.name, "process", number))?;
-        }
+        offered.map_err(|breach| breach.at(&compiled.component.name, "process", number.into()))?;
         Ok(done)
     }
 
@@ -128,27 +130,6 @@ impl TransformPool {
     pub fn finish(&self, take: &mut dyn FnMut(Batch) -> bool) -> Result<(), SandboxError> {
         let done = self.pool.end(|instance| self.end(instance, take));
         done.map_err(|breach| breach.at(&self.compiled.component.name, "finish", None))
-    }
-
-    fn piece(&self, piece: &Batch, done: &mut Transformed) -> Result<(), Breach> {
-        let rows = piece.rows.num_rows();
-        match self.pool.with(|instance| self.call(instance, piece)) {
-            Ok(one) => {
-                done.batches.extend(one.batches);
-                done.rejected.extend(one.rejected);
-                done.rows_filtered += one.rows_filtered;
-                Ok(())
-            }
-            Err(breach)
-                if breach.is_memory()
-                    && self.opened.statefulness == Statefulness::Stateless
-                    && rows > 1 =>
-            {
-                self.piece(&piece.slice(0, rows / 2), done)?;
-                self.piece(&piece.slice(rows / 2, rows - rows / 2), done)
-            }
-            Err(breach) => Err(breach),
-        }
     }
 
     fn call(
