@@ -383,6 +383,34 @@ fn batches_are_split_by_rows_bytes_and_memory() {
 }
 
 #[test]
+fn repeated_rows_and_time_are_counted_over_a_whole_run() {
+    let long = "x".repeat(1 << 10);
+    let texts = record_batch!(("t", Utf8, vec![long.as_str(); 4 << 10])).unwrap();
+    let run = |config: Value, limits: Limits| {
+        let code = guests::compiled("guest-echo", limits);
+        let pool = TransformPool::open(&code, &guests::context(), &config, &texts.schema())?;
+        let origin = Origin { file: "texts".into(), rows: Positions::From(1) };
+        let batch = Batch { rows: texts.clone(), origin };
+        pool.process(0, &batch)?;
+        pool.process(1, &batch)?;
+        pool.finish(&mut |_| true)
+    };
+    // The column is carried, so that only its repeating is paid for: 8 MiB of 4 MiB, and 1 MiB is free.
+    let twice = json!({"mode": "twice"});
+    let error = run(twice.clone(), Limits { amplification: 1, ..tight() }).unwrap_err().to_string();
+    assert!(
+        error.contains("the limit `amplification` allows") && error.contains("carried columns"),
+        "{error}"
+    );
+    run(twice, Limits { amplification: 2, ..tight() }).unwrap();
+
+    let slow = json!({"mode": "echo"});
+    let limits = Limits { run_ms: 1, output_bytes: 64 << 20, ..tight() };
+    let error = run(slow, limits).unwrap_err().to_string();
+    assert!(error.contains("the limit `run_ms`"), "{error}");
+}
+
+#[test]
 fn a_component_of_the_other_world_is_refused() {
     let code = guests::compiled("guest-verdict", tight());
     let error = TransformPool::open(&code, &guests::context(), &json!({}), &rows().schema())

@@ -229,4 +229,20 @@ mod tests {
         assert_eq!(render(message, &batch, 0), "20 min to IAH {nowhere} {");
         assert_eq!(render(message, &batch, 1), "NULL min to MIA {nowhere} {");
     }
+
+    #[test]
+    fn floods_of_reasons_and_long_values_stay_short() {
+        let long = "x".repeat(1 << 20);
+        let batch = record_batch!(("t", Utf8, [long.as_str()])).unwrap();
+        let message = "{t}".repeat(170);
+        let mut why = Why::default();
+        for at in 0..256 {
+            let reason =
+                Reason { code: format!("r{at}"), columns: vec![], message: message.clone() };
+            why.add("flood", &reason, &batch, 0);
+        }
+        let text = why.reasons();
+        assert!(text.len() < 2 * REASONS_SHOWN_MAX + 2 * message.len(), "{} bytes", text.len());
+        assert!(text.starts_with("r0: xxx") && text.ends_with("; and 255 more"), "{text}");
+    }
 }
