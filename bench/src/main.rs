@@ -23,7 +23,7 @@ mod name;
 mod problem;
 #[path = "../../host/src/sandbox/mod.rs"]
 mod sandbox;
-#[path = "../../host/src/table.rs"]
+#[path = "../../host/src/table/mod.rs"]
 mod table;
 
 // Once more, as the sandbox keeps its own to itself.

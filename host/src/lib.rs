@@ -16,6 +16,8 @@ pub mod component;
 
 pub mod storage;
 
+pub mod strategy;
+
 pub mod plan;
 
 pub mod evidence;

@@ -18,8 +18,9 @@ use chrono::DateTime;
 use chrono::Utc;
 use wasmhost::flow::Compression;
 use wasmhost::flow::CsvWrite;
-use wasmhost::flow::Load;
+use wasmhost::flow::Layout;
 use wasmhost::flow::ParquetWrite;
+use wasmhost::flow::SchemaChange;
 use wasmhost::flow::WriteFormat;
 use wasmhost::name::ColumnName;
 use wasmhost::name::DestinationName;
@@ -27,6 +28,7 @@ use wasmhost::name::FlowName;
 use wasmhost::table::Commit;
 use wasmhost::table::Counts;
 use wasmhost::table::RunId;
+use wasmhost::table::Scope;
 use wasmhost::table::TableChange;
 use wasmhost::writer;
 use wasmhost::writer::Prepared;
@@ -37,8 +39,8 @@ use wasmhost::writer::Writer;
 
 use self::table::lines;
 
-const APPEND: Load = Load::Append {};
-const OVERWRITE: Load = Load::Overwrite { allow_empty: false };
+const APPEND: TableChange = TableChange::Append {};
+const OVERWRITE: TableChange = TableChange::Replace { scope: Scope::All, allow_empty: false };
 
 fn parquet() -> ParquetWrite {
     ParquetWrite { compression: Compression::Snappy, target_file_size: 1 << 20 }
@@ -65,13 +67,17 @@ fn rows(values: &[(i64, Option<&str>)]) -> RecordBatch {
     RecordBatch::try_from_iter([("id", ids), ("g", groups)]).unwrap()
 }
 
-fn target(path: &Path, format: &WriteFormat, run_id: &str, load: Load) -> Target {
+fn target(path: &Path, format: &WriteFormat, run_id: &str, change: TableChange) -> Target {
     Target {
         path: path.to_owned(),
         format: format.clone(),
-        load,
+        change,
         schema: rows(&[]).schema(),
         partition_columns: vec![],
+        schema_change: SchemaChange::default(),
+        table_properties: BTreeMap::new(),
+        layout: Layout::default(),
+        memory_bytes: 64 << 20,
         run: RunMark {
             run_id: RunId::new(run_id).unwrap(),
             flow: FlowName::new("flow").unwrap(),
@@ -86,13 +92,6 @@ fn by_group(mut target: Target) -> Target {
     target
 }
 
-fn change(load: Load) -> TableChange {
-    match load {
-        Load::Append {} => TableChange::Append {},
-        Load::Overwrite { allow_empty } => TableChange::Replace { allow_empty },
-    }
-}
-
 async fn staged(target: Target, batches: &[RecordBatch]) -> Result<Box<dyn Writer>, WriteError> {
     let mut writer = writer::open(target).await?;
     for batch in batches {
@@ -105,8 +104,7 @@ async fn prepared(
     target: Target,
     batches: &[RecordBatch],
 ) -> Result<Box<dyn Prepared>, WriteError> {
-    let change = change(target.load);
-    staged(target, batches).await?.prepare(change).await
+    staged(target, batches).await?.prepare().await
 }
 
 async fn written(target: Target, batches: &[RecordBatch]) -> Result<(Counts, Commit), WriteError> {
@@ -139,7 +137,12 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn counts(written: u64, deleted: u64) -> Counts {
-    Counts { rows_written: written, rows_inserted: written, rows_deleted: Some(deleted) }
+    Counts {
+        rows_written: written,
+        rows_inserted: written,
+        rows_deleted: Some(deleted),
+        ..Counts::default()
+    }
 }
 
 /// What every writer promises, in the order of a table's life.
@@ -147,7 +150,7 @@ async fn keeps_promises(format: &WriteFormat) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let path = root.join("new/t");
-    let t = |run_id, load| target(&path, format, run_id, load);
+    let t = |run_id, change| target(&path, format, run_id, change);
     let three = [rows(&[(1, Some("x")), (2, None)]), rows(&[(3, Some("y"))])];
     let name = format.name();
 
@@ -160,7 +163,7 @@ async fn keeps_promises(format: &WriteFormat) {
     let first = prepared(t("run-1", APPEND), &three).await.unwrap();
     assert_eq!(first.counts(), counts(3, 0), "{name}");
     assert_eq!(lines(&path, format), [""; 0], "{name}");
-    let Commit::Applied(version) = first.commit().await.unwrap() else {
+    let Commit::Applied(_, version) = first.commit().await.unwrap() else {
         panic!("{name}: a new table")
     };
     let all = ["1|x", "2|-", "3|y"];
@@ -188,7 +191,7 @@ async fn keeps_promises(format: &WriteFormat) {
     let (counted, commit) =
         written(t("run-2", OVERWRITE), &[rows(&[(7, Some("z"))])]).await.unwrap();
     assert_eq!(counted, counts(1, 3), "{name}");
-    assert!(matches!(commit, Commit::Applied(_)), "{name}");
+    assert!(matches!(commit, Commit::Applied(..)), "{name}");
     assert_eq!(lines(&path, format), ["7|z"], "{name}");
 
     // A late retry of a run that was overwritten since does not come back.
@@ -199,14 +202,16 @@ async fn keeps_promises(format: &WriteFormat) {
 
     // An empty addition is a success, and done.
     let (counted, commit) = written(t("run-3", APPEND), &[]).await.unwrap();
-    assert_eq!((counted, matches!(commit, Commit::Applied(_))), (counts(0, 0), true), "{name}");
+    assert_eq!((counted, matches!(commit, Commit::Applied(..))), (counts(0, 0), true), "{name}");
     let (_, commit) = written(t("run-3", APPEND), &bad).await.unwrap();
     assert!(matches!(commit, Commit::AlreadyApplied(_)), "{name}");
     assert_eq!(lines(&path, format), ["7|z"], "{name}");
 
     // With leave to be empty, an overwrite empties.
     let (counted, _) =
-        written(t("run-4", Load::Overwrite { allow_empty: true }), &[]).await.unwrap();
+        written(t("run-4", TableChange::Replace { scope: Scope::All, allow_empty: true }), &[])
+            .await
+            .unwrap();
     assert_eq!(counted, counts(0, 1), "{name}");
     assert_eq!(lines(&path, format), [""; 0], "{name}");
     let _ = written(t("run-5", APPEND), &[rows(&[(8, Some(""))])]).await.unwrap();
@@ -256,7 +261,7 @@ fn partition_values_come_back_byte_for_byte() {
         let mut values: Vec<_> =
             odd.iter().enumerate().map(|(id, value)| (id as i64, Some(*value))).collect();
         values.push((99, None));
-        let t = |run_id, load| by_group(target(&path, &format, run_id, load));
+        let t = |run_id, change| by_group(target(&path, &format, run_id, change));
         let right: Vec<String> =
             values.iter().map(|(id, g)| format!("{id}|{}", g.unwrap_or("-"))).collect();
         let sorted = |mut lines: Vec<String>| {
@@ -296,7 +301,7 @@ fn an_overwrite_holds_only_for_the_state_that_was_judged() {
     for format in formats() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
-        let t = |run_id, load| target(&path, &format, run_id, load);
+        let t = |run_id, change| target(&path, &format, run_id, change);
         let one = |id| [rows(&[(id, None)])];
         run(async {
             let _ = written(t("a", APPEND), &one(1)).await.unwrap();
@@ -342,7 +347,7 @@ fn one_delta_run_committed_by_two_processes_lands_once() {
         let _ = written(t("a"), &[rows(&[(1, None)])]).await.unwrap();
         let first = prepared(t("b"), &[rows(&[(2, None)])]).await.unwrap();
         let second = prepared(t("b"), &[rows(&[(2, None)])]).await.unwrap();
-        assert_eq!(first.commit().await.unwrap(), Commit::Applied(Some(1)));
+        assert!(matches!(first.commit().await.unwrap(), Commit::Applied(_, Some(1))));
         assert_eq!(second.commit().await.unwrap(), Commit::AlreadyApplied(Some(1)));
     });
     assert_eq!(lines(&path, format), ["1|-", "2|-"]);
@@ -362,7 +367,7 @@ fn leftovers_of_a_try_without_manifest_are_removed_by_the_next() {
         fs::remove_file(path.join("_wasmhost/a.json")).unwrap();
         fs::create_dir(path.join(".wasmhost-a")).unwrap();
         let (_, commit) = run(written(t(), &[rows(&[(2, None)])])).unwrap();
-        assert_eq!(commit, Commit::Applied(None));
+        assert!(matches!(commit, Commit::Applied(_, None)));
         assert_eq!(lines(&path, format), ["2|-"], "{}", format.name());
         assert!(!path.join(".wasmhost-a").exists());
     }

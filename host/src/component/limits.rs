@@ -39,6 +39,8 @@ pub struct Limits {
     pub log_bytes: u64,
     /// Stack of the guest.
     pub wasm_stack_bytes: u64,
+    /// Memory of the load of one destination, where it looks at stored rows. The host's own, not a component's.
+    pub load_memory_bytes: u64,
     /// Reasons that a component may declare.
     pub reasons: u64,
 }
@@ -67,6 +69,7 @@ impl Limits {
             log_lines: value("log_lines"),
             log_bytes: value("log_bytes"),
             wasm_stack_bytes: value("wasm_stack_bytes"),
+            load_memory_bytes: value("load_memory_bytes"),
             reasons: value("reasons"),
         }
     }

@@ -3,8 +3,11 @@
 use super::Compression;
 use super::CsvWrite;
 use super::Destination;
+use super::Layout;
 use super::Load;
 use super::ParquetWrite;
+use super::PartitionColumn;
+use super::SchemaChange;
 use super::WriteFormat;
 use super::connection::Connection;
 use super::connection::Connections;
@@ -84,9 +87,9 @@ pub(super) fn quarantine<'a>(
     let found = flow.get("quarantine")?;
     let spot = flow.key_of("quarantine");
     let written = read(report, found.node, &spot, "quarantine", connections, folder)?;
-    match written.destination.load {
+    match &written.destination.load {
         Load::Append {} => Some(written),
-        Load::Overwrite { .. } => {
+        _ => {
             let what =
                 "a quarantine is appended to, so that no run hides what an earlier one set aside";
             report.add_hint(Code::Contradiction, &spot, what, "leave `load_type` out");
@@ -137,7 +140,15 @@ fn read<'a>(
         format: write_format(format, &options)?,
         load: load?,
         columns: columns.map(|columns| columns.value),
-        partition_columns: partition_columns.map(|columns| columns.value).unwrap_or_default(),
+        partition_columns: partition_columns
+            .map(|columns| columns.value)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|column| PartitionColumn { column, expression: None })
+            .collect(),
+        schema_change: SchemaChange::default(),
+        layout: Layout::default(),
+        table_properties: std::collections::BTreeMap::new(),
         at: report.place(spot),
     };
     Some(Written { destination, name: fields.key_of("name"), path: path.spot })
@@ -254,7 +265,8 @@ fn load(
             Some(Load::Append {})
         }
         "overwrite" => {
-            Some(Load::Overwrite { allow_empty: allow_empty.is_some_and(|flag| flag.value) })
+            let allow_empty = allow_empty.is_some_and(|flag| flag.value);
+            Some(Load::Overwrite { allow_empty, partition: None })
         }
         _ => None,
     }

@@ -56,6 +56,12 @@ pub const LIMITS: &[Limit] = &[
     ),
     limit("log_bytes", 64 * KIB, 4 * MIB, "Bytes that one call may log."),
     limit("log_lines", 200, 10_000, "Lines that one call may log."),
+    limit(
+        "load_memory_bytes",
+        512 * MIB,
+        64 * 1024 * MIB,
+        "Memory that the load of one destination may use which looks at stored rows.",
+    ),
     limit("reasons", 256, 4_096, "Reasons that one component may give for its judgements."),
 ];
 

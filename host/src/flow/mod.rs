@@ -12,6 +12,7 @@ mod fields;
 mod format;
 mod json;
 pub mod limits;
+mod load;
 mod location;
 mod node;
 mod open;
@@ -38,6 +39,7 @@ use arrow::datatypes::DataType;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::load::*;
 pub use self::read::ReadContext;
 pub use self::read::read;
 pub use self::schema::json_schema;
@@ -185,9 +187,48 @@ pub struct Destination {
     /// The columns written, in this order; all where `None`.
     pub columns: Option<Vec<ColumnName>>,
     /// Columns whose values split the table into folders, outermost first.
-    pub partition_columns: Vec<ColumnName>,
+    pub partition_columns: Vec<PartitionColumn>,
+    /// What becomes of columns that the target lacks.
+    pub schema_change: SchemaChange,
+    /// What is done to the files after the rows are written.
+    pub layout: Layout,
+    /// `table_properties`, of Delta tables.
+    pub table_properties: BTreeMap<String, String>,
     /// Where the flow says so.
     pub at: Place,
+}
+
+/// A column whose values split a table into folders.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PartitionColumn {
+    /// Its name.
+    pub column: ColumnName,
+    /// SQL over the destination's rows that computes it; a column of the rows where `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expression: Option<String>,
+}
+
+/// Columns that the target lacks, or has in another type.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaChange {
+    /// Are refused.
+    #[default]
+    Refuse,
+    /// `merge_schema`: new columns are added, and types of stored columns stay.
+    Merge,
+    /// `overwrite_schema`: the target gets the rows' columns and types; only where all rows are replaced.
+    Overwrite,
+}
+
+/// What is done to the files after the rows are written, in a commit that changes no row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Layout {
+    /// `optimize_after_write`: small files are put together.
+    pub optimize: bool,
+    /// `zorder_columns`: rows near in all of these columns are put near each other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub zorder: Vec<ColumnName>,
 }
 
 /// A format that can be written, with its own options.
@@ -250,19 +291,6 @@ pub struct CsvWrite {
     pub null_value: String,
 }
 
-/// The load strategy, with just its own settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(tag = "load_type", rename_all = "snake_case")]
-pub enum Load {
-    /// Rows are added.
-    Append {},
-    /// The rows become the target's only rows.
-    Overwrite {
-        /// Whether an empty result may empty the target.
-        allow_empty: bool,
-    },
-}
-
 impl WriteFormat {
     /// The format's name in flow files.
     #[must_use]
@@ -284,17 +312,6 @@ impl ReadFormat {
             Self::Csv(_) => "csv",
             Self::Parquet {} => "parquet",
             Self::Jsonl(_) => "jsonl",
-        }
-    }
-}
-
-impl Load {
-    /// The strategy's name in flow files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Append {} => "append",
-            Self::Overwrite { .. } => "overwrite",
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::plan::RulePlan;
 use crate::plan::StepPlan;
 use crate::plan::TargetState;
 use crate::problem::escape;
+use crate::table::IfExists;
+use crate::table::Scope;
 use crate::table::Severity;
 use crate::table::TableChange;
 
@@ -118,19 +120,32 @@ fn explain_destination(text: &mut String, to: &DestinationPlan) {
         TargetState::Exists(Some(version)) => format!("there, at version {version}"),
         TargetState::Exists(None) => "there".to_owned(),
     };
-    let change = match to.change {
+    let change = match &to.change {
         TableChange::Append {} => "rows are added",
-        TableChange::Replace { allow_empty: false } => {
-            "rows replace all rows; refused where there are none"
+        TableChange::Create { if_exists: IfExists::Refuse } => {
+            "a new table; refused where there is one"
         }
-        TableChange::Replace { allow_empty: true } => {
-            "rows replace all rows, also where there are none"
+        TableChange::Create { if_exists: IfExists::Skip } => {
+            "a new table; nothing happens where there is one"
         }
+        TableChange::Replace { scope, allow_empty } => match (scope, allow_empty) {
+            (Scope::All, false) => "rows replace all rows; refused where there are none",
+            (Scope::All, true) => "rows replace all rows, also where there are none",
+            (Scope::Partitions, _) => "rows replace all rows of their partitions",
+            (Scope::Predicate(_), false) => {
+                "rows replace those that the predicate selects; refused where there are none"
+            }
+            (Scope::Predicate(_), true) => {
+                "rows replace those that the predicate selects, also where there are none"
+            }
+        },
+        TableChange::Merge(_) => "row by key",
     };
     line(text, 1, &format!("{now}; {change}"));
     line(text, 1, &format!("columns: {}", columns(&to.schema)));
     if !to.partition_columns.is_empty() {
-        let names: Vec<_> = to.partition_columns.iter().map(ToString::to_string).collect();
+        let names: Vec<_> =
+            to.partition_columns.iter().map(|column| column.column.to_string()).collect();
         line(text, 1, &format!("partitioned by: {}", list(&names)));
     }
 }

@@ -1,5 +1,6 @@
 //! `Plan`: what will happen, nothing left to decide. `resolve` makes it, purely, from a flow and facts; `explain` shows it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use arrow::datatypes::SchemaRef;
@@ -12,9 +13,11 @@ use crate::component::Limits;
 use crate::component::Reason;
 use crate::component::RowEffect;
 use crate::component::Statefulness;
+use crate::flow::Layout;
 use crate::flow::Load;
+use crate::flow::PartitionColumn;
+use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
-use crate::name::ColumnName;
 use crate::name::DestinationName;
 use crate::name::FlowName;
 use crate::table::Severity;
@@ -148,7 +151,14 @@ pub struct DestinationPlan {
     #[serde(serialize_with = "columns")]
     pub schema: SchemaRef,
     /// The columns that split it into folders.
-    pub partition_columns: Vec<ColumnName>,
+    pub partition_columns: Vec<PartitionColumn>,
+    /// What becomes of columns that the target lacks.
+    pub schema_change: SchemaChange,
+    /// What is done to the files after the rows are written.
+    pub layout: Layout,
+    /// Properties that the table gets.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub table_properties: BTreeMap<String, String>,
     /// What is there now.
     pub target: TargetState,
 }

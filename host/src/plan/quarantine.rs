@@ -1,5 +1,6 @@
 //! The quarantine's columns: where a row comes from, why it is here, and the row itself, whichever stage sent it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
@@ -9,8 +10,10 @@ use arrow::datatypes::SchemaRef;
 
 use crate::flow::Destination;
 use crate::flow::Flow;
+use crate::flow::Layout;
 use crate::flow::Load;
 use crate::flow::ParquetWrite;
+use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
 use crate::name::DestinationName;
 use crate::problem::Place;
@@ -41,6 +44,9 @@ pub fn destination(flow: &Flow, run_id: &RunId) -> Destination {
         path: flow.state.join("quarantine").join(flow.name.as_str()).join(run_id.as_str()),
         format: WriteFormat::Parquet(ParquetWrite::default()),
         load: Load::Append {},
+        schema_change: SchemaChange::default(),
+        layout: Layout::default(),
+        table_properties: BTreeMap::new(),
         columns: None,
         partition_columns: Vec::new(),
         at: Place::field(flow.file.display().to_string(), "quarantine"),

@@ -10,7 +10,6 @@ use crate::component::OpenedTransform;
 use crate::component::Statefulness;
 use crate::flow::Destination;
 use crate::flow::Flow;
-use crate::flow::Load;
 use crate::flow::Rule;
 use crate::flow::Step;
 use crate::plan::DestinationPlan;
@@ -31,6 +30,7 @@ use crate::problem::known_names;
 use crate::storage::target;
 use crate::storage::target::TargetFacts;
 use crate::storage::target::fit;
+use crate::strategy;
 use crate::table::Severity;
 use crate::table::TableChange;
 
@@ -78,14 +78,6 @@ pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
         destinations,
         limits: facts.limits.clone(),
     })
-}
-
-/// The load strategy's change. The strategies that compare rows come with their own module.
-fn change(load: Load) -> TableChange {
-    match load {
-        Load::Append {} => TableChange::Append {},
-        Load::Overwrite { allow_empty } => TableChange::Replace { allow_empty },
-    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape that `scan` takes")]
@@ -174,21 +166,27 @@ fn destination(
     let schema: SchemaRef = Arc::new(Schema::new(
         projection.iter().map(|at| Arc::clone(&main.fields()[*at])).collect::<Vec<_>>(),
     ));
-    if problems.len() == before {
-        let Destination { format, load, partition_columns, at, .. } = destination;
-        problems.extend(
-            fit(target, format, &schema, partition_columns, *load, at).err().into_iter().flatten(),
-        );
+    if problems.len() > before {
+        return None;
     }
+    let Destination { format, load, partition_columns, at, .. } = destination;
+    let names: Vec<_> = partition_columns.iter().map(|column| column.column.clone()).collect();
+    let change = strategy::change(load, &schema, partition_columns, at)
+        .map_err(|more| problems.extend(more))
+        .ok()?;
+    problems.extend(fit(target, format, &schema, &names, &change, at).err().into_iter().flatten());
     (problems.len() == before).then(|| DestinationPlan {
         name: destination.name.clone(),
         path: destination.path.clone(),
         format: destination.format.clone(),
-        load: destination.load,
-        change: change(destination.load),
+        load: load.clone(),
+        change,
         projection,
         schema,
-        partition_columns: destination.partition_columns.clone(),
+        partition_columns: partition_columns.clone(),
+        schema_change: destination.schema_change,
+        layout: destination.layout.clone(),
+        table_properties: destination.table_properties.clone(),
         target: match &target.state {
             target::TargetState::Absent => TargetState::New,
             target::TargetState::Table(table) => TargetState::Exists(Some(table.version)),
@@ -217,9 +215,9 @@ fn set_apart(
     }
     let schema = quarantine::schema(&stages);
     let to = quarantine::destination(flow, &facts.run_id);
-    let Destination { format, load, partition_columns, at, .. } = &to;
+    let Destination { format, at, .. } = &to;
     problems.extend(
-        fit(&facts.quarantine, format, &schema, partition_columns, *load, at)
+        fit(&facts.quarantine, format, &schema, &[], &TableChange::Append {}, at)
             .err()
             .into_iter()
             .flatten(),

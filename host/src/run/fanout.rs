@@ -49,9 +49,17 @@ impl Fanout {
             let target = Target {
                 path: destination.path.clone(),
                 format: destination.format.clone(),
-                load: destination.load,
+                change: destination.change.clone(),
                 schema: destination.schema.clone(),
-                partition_columns: destination.partition_columns.clone(),
+                schema_change: destination.schema_change,
+                partition_columns: destination
+                    .partition_columns
+                    .iter()
+                    .map(|column| column.column.clone())
+                    .collect(),
+                table_properties: destination.table_properties.clone(),
+                layout: destination.layout.clone(),
+                memory_bytes: plan.limits.load_memory_bytes,
                 run: mark(destination),
             };
             match writer::open(target).await {
@@ -85,7 +93,7 @@ impl Fanout {
         while failure.is_none()
             && let Some((plan, writer)) = waiting.next()
         {
-            match writer.prepare(plan.change).await {
+            match writer.prepare().await {
                 Ok(prepared) => ready.push(Ready { plan, prepared }),
                 Err(error) => failure = Some(at(&plan)(error)),
             }

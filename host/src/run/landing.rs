@@ -11,7 +11,6 @@ use crate::run::error::RunError;
 use crate::run::fanout;
 use crate::run::quarantine::Quarantine;
 use crate::table::Commit;
-use crate::table::Counts;
 use crate::writer::WriteError;
 
 /// Quarantine first, then each destination in the flow's order. What committed before a failure stays, and the record says so.
@@ -42,17 +41,16 @@ pub(super) async fn commit(
     let mut waiting = ready.into_iter();
     let mut news = record.quarantine.as_ref().is_some_and(|quarantine| quarantine.rows > 0);
     while let Some(fanout::Ready { plan, prepared }) = waiting.next() {
-        let counts = prepared.counts();
         let entry = record.destinations.iter_mut().find(|entry| entry.name == plan.name);
         let Some(entry) = entry else {
             return Err(RunError::Books(format!("no entry for destination `{}`", plan.name)));
         };
         match prepared.commit().await {
-            Ok(Commit::Applied(version)) => {
+            Ok(Commit::Applied(counts, version)) => {
                 (entry.outcome, entry.counts, entry.version) =
                     (Outcome::Committed, counts, version);
                 record.rows_written += counts.rows_written;
-                news |= counts != Counts { rows_deleted: Some(0), ..Counts::default() };
+                news |= !counts.is_no_change();
             }
             Ok(Commit::AlreadyApplied(version)) => {
                 (entry.outcome, entry.version) = (Outcome::AlreadyCommitted, version)

@@ -1,5 +1,6 @@
 //! The quarantine: rows set apart, as they were judged, with where they come from and why. Written before the good rows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
@@ -14,7 +15,8 @@ use arrow::util::display::FormatOptions;
 
 use crate::batch::Batch;
 use crate::component::Reason;
-use crate::flow::Load;
+use crate::flow::Layout;
+use crate::flow::SchemaChange;
 use crate::name::DestinationName;
 use crate::plan::QuarantinePlan;
 use crate::plan::quarantine::FRONT;
@@ -85,9 +87,13 @@ impl Quarantine {
         let target = Target {
             path: plan.path.clone(),
             format: plan.format.clone(),
-            load: Load::Append {},
+            change: TableChange::Append {},
             schema: Arc::clone(&plan.schema),
+            schema_change: SchemaChange::default(),
             partition_columns: Vec::new(),
+            table_properties: BTreeMap::new(),
+            layout: Layout::default(),
+            memory_bytes: 0,
             run,
         };
         let writer = writer::open(target)
@@ -122,10 +128,9 @@ impl Quarantine {
             writer.abandon().await.map_err(|source| failed(&name, source))?;
             return Ok(0);
         }
-        let prepared =
-            writer.prepare(TableChange::Append {}).await.map_err(|source| failed(&name, source))?;
+        let prepared = writer.prepare().await.map_err(|source| failed(&name, source))?;
         match prepared.commit().await.map_err(|source| failed(&name, source))? {
-            Commit::Applied(_) | Commit::AlreadyApplied(_) => Ok(rows),
+            Commit::Applied(..) | Commit::AlreadyApplied(_) => Ok(rows),
         }
     }
 

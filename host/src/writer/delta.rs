@@ -68,21 +68,18 @@ impl Writer for DeltaWriter {
         async move { self.staging.stage(rows) }.boxed()
     }
 
-    fn prepare(
-        self: Box<Self>,
-        change: TableChange,
-    ) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>> {
+    fn prepare(self: Box<Self>) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>> {
         let Self { target, staging, made } = *self;
         let (staged, sealed) = staging.finish();
         let orphans = Orphans { target, staged, made };
         async move {
             let prepared = match sealed {
-                Ok(()) => orphans.prepared(change).await,
+                Ok(()) => orphans.prepared().await,
                 Err(error) => Err(error),
             };
             match prepared {
                 Ok((base, files, counts)) => {
-                    let replace = matches!(change, TableChange::Replace { .. });
+                    let replace = matches!(orphans.target.change, TableChange::Replace { .. });
                     Ok(Box::new(DeltaPrepared { orphans, base, replace, files, counts })
                         as Box<dyn Prepared>)
                 }
@@ -104,14 +101,11 @@ impl Writer for DeltaWriter {
 }
 
 impl Orphans {
-    async fn prepared(
-        &self,
-        change: TableChange,
-    ) -> Result<(Base, Vec<DataFile>, Counts), WriteError> {
+    async fn prepared(&self) -> Result<(Base, Vec<DataFile>, Counts), WriteError> {
         let rows = self.staged.rows;
-        guard_empty(&self.target, rows, change)?;
+        guard_empty(&self.target, rows)?;
         let base = self.base().await?;
-        let deleted = match (&base, change) {
+        let deleted = match (&base, &self.target.change) {
             (Base::Table(table), TableChange::Replace { .. }) => table.facts()?.rows,
             _ => Some(0),
         };
@@ -136,15 +130,21 @@ impl Orphans {
             })
         });
         let files = files.collect::<Result<_, StorageError>>()?;
-        Ok((base, files, Counts { rows_written: rows, rows_inserted: rows, rows_deleted: deleted }))
+        let counts = Counts {
+            rows_written: rows,
+            rows_inserted: rows,
+            rows_deleted: deleted,
+            ..Counts::default()
+        };
+        Ok((base, files, counts))
     }
 
     /// The table as it is now; an error where it has changed so that the staged files do not suit it.
     async fn base(&self) -> Result<Base, WriteError> {
-        let Target { path, format, schema, partition_columns, load, .. } = &self.target;
+        let Target { path, format, schema, partition_columns, change, .. } = &self.target;
         let facts = target::inspect(path, format).await?;
         let at = Place::field(path.display().to_string(), "");
-        let landing = target::fit(&facts, format, schema, partition_columns, *load, &at)
+        let landing = target::fit(&facts, format, schema, partition_columns, change, &at)
             .map_err(WriteError::Refused)?;
         if delta::canonical(path, &landing)? != self.staged.landing {
             let what = "its columns have changed while rows were staged".to_owned();
@@ -187,10 +187,10 @@ impl Prepared for DeltaPrepared {
     }
 
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<Commit, WriteError>> {
-        let Self { orphans, base, replace, files, counts: _ } = *self;
+        let Self { orphans, base, replace, files, counts } = *self;
         async move {
             match land(&orphans, base, &files, replace).await {
-                Ok(Landed::Now(version)) => Ok(Commit::Applied(Some(version))),
+                Ok(Landed::Now(version)) => Ok(Commit::Applied(counts, Some(version))),
                 Ok(Landed::Before(version)) => {
                     // The rows are there; leftovers beside them are no reason to say otherwise.
                     let _ = orphans.remove();

@@ -7,6 +7,7 @@ mod flat;
 mod stage;
 mod staged;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
@@ -15,7 +16,8 @@ use chrono::DateTime;
 use chrono::Utc;
 use futures::future::BoxFuture;
 
-use crate::flow::Load;
+use crate::flow::Layout;
+use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::name::DestinationName;
@@ -28,6 +30,7 @@ use crate::storage::target;
 use crate::table::Commit;
 use crate::table::Counts;
 use crate::table::RunId;
+use crate::table::Scope;
 use crate::table::TableChange;
 
 /// One destination being written by one run. Dropped at any point before the commit, nothing of it is visible.
@@ -35,13 +38,10 @@ pub trait Writer: Send {
     /// Takes rows of the destination's final schema to files that no reader sees.
     fn stage<'a>(&'a mut self, rows: &'a RecordBatch) -> BoxFuture<'a, Result<(), WriteError>>;
 
-    /// Closes the staged files, reads the target anew, judges the guards of `change` and counts. Still nothing is visible.
+    /// Closes the staged files, reads the target anew, judges the guards of the change and counts. Still nothing is visible.
     ///
     /// On an error what was staged is removed.
-    fn prepare(
-        self: Box<Self>,
-        change: TableChange,
-    ) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>>;
+    fn prepare(self: Box<Self>) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>>;
 
     /// Removes what was staged.
     fn abandon(self: Box<Self>) -> BoxFuture<'static, Result<(), WriteError>>;
@@ -49,7 +49,7 @@ pub trait Writer: Send {
 
 /// A change that can be committed as it is.
 pub trait Prepared: Send {
-    /// What the commit will do, exact. Where this run had landed before, what it would have done.
+    /// What the commit will do, exact as long as nobody else commits before. Where this run had landed before, what it would have done.
     fn counts(&self) -> Counts;
 
     /// Makes the change visible, whole or not at all. Again with the same run id: nothing is written twice.
@@ -68,10 +68,18 @@ pub struct Target {
     pub path: PathBuf,
     /// How rows are written.
     pub format: WriteFormat,
-    /// What becomes of the rows that are there: what `change` of `prepare` will be, needed here to judge the target.
-    pub load: Load,
+    /// What the commit does to the table.
+    pub change: TableChange,
     /// The columns of all rows that are staged.
     pub schema: SchemaRef,
+    /// What becomes of columns that the target lacks.
+    pub schema_change: SchemaChange,
+    /// Properties that a Delta table gets.
+    pub table_properties: BTreeMap<String, String>,
+    /// What is done to a Delta table's files after the rows are written.
+    pub layout: Layout,
+    /// Bytes of memory that a change may use which looks at stored rows.
+    pub memory_bytes: u64,
     /// Columns whose values split the table into folders, outermost first.
     pub partition_columns: Vec<ColumnName>,
     /// The run.
@@ -162,7 +170,7 @@ pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
         &target.format,
         &target.schema,
         &target.partition_columns,
-        target.load,
+        &target.change,
         &at,
     )
     .map_err(WriteError::Refused)?;
@@ -178,16 +186,19 @@ fn list(problems: &[Problem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// The guard of every change that removes rows: no rows at all are hardly meant to replace some.
-fn guard_empty(target: &Target, rows: u64, change: TableChange) -> Result<(), WriteError> {
-    match change {
-        TableChange::Append {} | TableChange::Replace { allow_empty: true } => Ok(()),
-        TableChange::Replace { allow_empty: false } if rows > 0 => Ok(()),
-        TableChange::Replace { allow_empty: false } => Err(WriteError::Guard {
-            path: target.path.clone(),
-            what: "there are no rows, and an overwrite with none would leave the target empty"
-                .to_owned(),
-            hint: "`allow_empty: true` on the destination, if that is meant".to_owned(),
-        }),
+/// The guard of every replacement: no rows at all are hardly meant to replace some.
+fn guard_empty(target: &Target, rows: u64) -> Result<(), WriteError> {
+    match &target.change {
+        TableChange::Replace { allow_empty: false, scope: Scope::All | Scope::Predicate(_) }
+            if rows == 0 =>
+        {
+            Err(WriteError::Guard {
+                path: target.path.clone(),
+                what: "there are no rows, and an overwrite with none would leave the target empty"
+                    .to_owned(),
+                hint: "`allow_empty: true` on the destination, if that is meant".to_owned(),
+            })
+        }
+        _ => Ok(()),
     }
 }

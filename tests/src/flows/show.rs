@@ -91,7 +91,18 @@ fn step(step: &Step) -> String {
 }
 
 fn destination(destination: &Destination) -> String {
-    let Destination { name, path, format, load, columns, partition_columns, at } = destination;
+    let Destination {
+        name,
+        path,
+        format,
+        load,
+        columns,
+        partition_columns,
+        at,
+        schema_change: _,
+        layout: _,
+        table_properties: _,
+    } = destination;
     assert!(at.line.is_some());
     let mut out = format!("{name} {} {} {}", path.display(), json!(format), json!(load));
     columns.iter().for_each(|columns| write!(out, "\n  columns {}", json!(columns)).unwrap());

@@ -253,8 +253,8 @@ fn tables_for_other_readers() {
         let mut values: Vec<_> =
             odd.iter().enumerate().map(|(id, value)| (id as i64, Some(*value))).collect();
         values.push((99, None));
-        let split = |run_id, load| {
-            by_group(target(&root.join(format!("{name}-split")), &format, run_id, load))
+        let split = |run_id, change| {
+            by_group(target(&root.join(format!("{name}-split")), &format, run_id, change))
         };
         let _ = run(written(split("a", APPEND), &[super::rows(&[(7, Some("gone"))])])).unwrap();
         let _ = run(written(split("b", OVERWRITE), &[super::rows(&values)])).unwrap();

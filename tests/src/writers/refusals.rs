@@ -267,7 +267,7 @@ fn places_that_are_something_else() {
     check(
         CSV,
         other,
-        |target| target.load = OVERWRITE,
+        |target| target.change = OVERWRITE,
         "T: path: an overwrite would delete files that are not the destination's: `notes.txt` [wrong-value]\n  hint: move them away, or name a folder of its own",
     );
 }
@@ -335,7 +335,7 @@ fn tables_that_demand_what_we_do_not_do() {
     check(
         DELTA,
         entry(1, &append_only),
-        |target| target.load = OVERWRITE,
+        |target| target.change = OVERWRITE,
         "T: load_type: the table is append-only (`delta.appendOnly`) [contradiction]\n  hint: use `append`, or clear the table's property",
     );
     check(DELTA, entry(1, &append_only), |_| {}, "");

@@ -55,7 +55,6 @@ struct Waiting {
 
 struct FlatPrepared {
     waiting: Waiting,
-    change: TableChange,
     counts: Counts,
     /// What the target held when it was judged; `None` where it was not there.
     judged: Option<Survey>,
@@ -90,22 +89,18 @@ impl Writer for FlatWriter {
         async move { self.staging.stage(rows) }.boxed()
     }
 
-    fn prepare(
-        self: Box<Self>,
-        change: TableChange,
-    ) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>> {
+    fn prepare(self: Box<Self>) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>> {
         let Self { place, staging } = *self;
         let (staged, sealed) = staging.finish();
         let waiting = Waiting { place, staged };
         async move {
             let prepared = match sealed {
-                Ok(()) => waiting.prepared(change).await,
+                Ok(()) => waiting.prepared().await,
                 Err(error) => Err(error),
             };
             match prepared {
                 Ok((judged, counts)) => {
-                    Ok(Box::new(FlatPrepared { waiting, change, counts, judged })
-                        as Box<dyn Prepared>)
+                    Ok(Box::new(FlatPrepared { waiting, counts, judged }) as Box<dyn Prepared>)
                 }
                 Err(error) => {
                     // What went wrong first is what the user has to know.
@@ -125,25 +120,36 @@ impl Writer for FlatWriter {
 }
 
 impl Waiting {
-    async fn prepared(&self, change: TableChange) -> Result<(Option<Survey>, Counts), WriteError> {
+    async fn prepared(&self) -> Result<(Option<Survey>, Counts), WriteError> {
         let rows = self.staged.rows;
-        guard_empty(&self.place.target, rows, change)?;
-        let Target { path, format, schema, partition_columns, load, .. } = &self.place.target;
+        guard_empty(&self.place.target, rows)?;
+        let Target { path, format, schema, partition_columns, .. } = &self.place.target;
         let facts = target::inspect(path, format).await?;
         let at = problem::Place::field(path.display().to_string(), "");
-        let landing = target::fit(&facts, format, schema, partition_columns, *load, &at)
-            .map_err(WriteError::Refused)?;
+        let landing =
+            target::fit(&facts, format, schema, partition_columns, &self.place.target.change, &at)
+                .map_err(WriteError::Refused)?;
         if landing != self.staged.landing {
             let what = "its columns have changed while rows were staged".to_owned();
             return Err(WriteError::Conflict { path: path.clone(), what });
         }
-        let deleted = match (change, facts.state) {
-            (TableChange::Append {}, _) => Some(0),
-            (TableChange::Replace { .. }, TargetState::Folder(folder)) => folder.rows,
-            (TableChange::Replace { .. }, _) => Some(0),
+        let deleted = match facts.state {
+            TargetState::Folder(folder) if self.replaces() => folder.rows,
+            _ => Some(0),
         };
         let judged = self.survey()?;
-        Ok((judged, Counts { rows_written: rows, rows_inserted: rows, rows_deleted: deleted }))
+        let counts = Counts {
+            rows_written: rows,
+            rows_inserted: rows,
+            rows_deleted: deleted,
+            ..Counts::default()
+        };
+        Ok((judged, counts))
+    }
+
+    /// Whether the old files go; `fit` let no other change pass than that and an addition.
+    fn replaces(&self) -> bool {
+        matches!(self.place.target.change, TableChange::Replace { .. })
     }
 
     fn survey(&self) -> Result<Option<Survey>, StorageError> {
@@ -246,27 +252,22 @@ impl FlatPrepared {
             let what = "its folder was replaced, and the staged files with it".to_owned();
             return Err(WriteError::Conflict { path: waiting.place.target.path.clone(), what });
         }
-        let done = match self.change {
-            TableChange::Append {} => waiting.append(),
-            TableChange::Replace { .. } => {
-                if waiting.survey()? != self.judged {
-                    let what = "its files have changed since they were judged".to_owned();
-                    return Err(WriteError::Conflict {
-                        path: waiting.place.target.path.clone(),
-                        what,
-                    });
-                }
-                waiting.replace()
+        let done = if waiting.replaces() {
+            if waiting.survey()? != self.judged {
+                let what = "its files have changed since they were judged".to_owned();
+                return Err(WriteError::Conflict { path: waiting.place.target.path.clone(), what });
             }
+            waiting.replace()
+        } else {
+            waiting.append()
         };
         match done {
-            Ok(()) => Ok(Commit::Applied(None)),
+            Ok(()) => Ok(Commit::Applied(self.counts, None)),
             // The manifest decides; with it in place only the last sync can have failed.
             Err(error) => {
                 match manifest::find(&waiting.place.folder, &waiting.place.target.run.run_id) {
                     Ok(None) => {
-                        if self.change == (TableChange::Append {}) && waiting.place.folder.exists()
-                        {
+                        if !waiting.replaces() && waiting.place.folder.exists() {
                             waiting.remove_leftovers()?;
                         }
                         Err(error.into())

@@ -6,13 +6,13 @@ use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 
 use super::Check;
-use crate::flow::Load;
 use crate::name::ColumnName;
 use crate::problem::Code;
 use crate::storage::plain::plain_type;
 use crate::storage::target::FolderFacts;
 use crate::storage::target::TableFacts;
 use crate::storage::target::types;
+use crate::table::TableChange;
 
 impl Check<'_> {
     /// The columns as a target has them that is there already, in its order.
@@ -80,7 +80,7 @@ impl Check<'_> {
         &mut self,
         table: &TableFacts,
         partition_columns: &[ColumnName],
-        load: Load,
+        change: &TableChange,
     ) -> Vec<Field> {
         for refusal in &table.refusals {
             let what = format!("the table demands {refusal}, which wasmhost does not do");
@@ -91,7 +91,7 @@ impl Check<'_> {
                 "write it with an engine that does, or to another table",
             );
         }
-        if table.append_only && matches!(load, Load::Overwrite { .. }) {
+        if table.append_only && !matches!(change, TableChange::Append {}) {
             let what = "the table is append-only (`delta.appendOnly`)".to_owned();
             self.add(
                 Code::Contradiction,
@@ -108,13 +108,13 @@ impl Check<'_> {
         &mut self,
         folder: &FolderFacts,
         partition_columns: &[ColumnName],
-        load: Load,
+        change: &TableChange,
     ) -> Vec<Field> {
         let list = |names: &[String]| {
             names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         };
-        match load {
-            Load::Append {} => {
+        match change {
+            TableChange::Append {} => {
                 if !folder.other_data.is_empty() {
                     let what = format!(
                         "the folder holds files of another format: {}",
@@ -141,7 +141,7 @@ impl Check<'_> {
                     None => self.fresh(),
                 }
             }
-            Load::Overwrite { .. } => {
+            _ => {
                 if !folder.foreign.is_empty() {
                     let what = format!(
                         "an overwrite would delete files that are not the destination's: {}",

@@ -12,7 +12,6 @@ use arrow::datatypes::SchemaRef;
 use super::TargetFacts;
 use super::TargetState;
 use super::types;
-use crate::flow::Load;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::problem::Code;
@@ -20,6 +19,7 @@ use crate::problem::Place;
 use crate::problem::Problem;
 use crate::problem::known_names;
 use crate::storage::partition;
+use crate::table::TableChange;
 
 /// The columns as they are written, in the target's order and types; a column that is not nullable takes no NULL.
 ///
@@ -30,7 +30,7 @@ pub fn fit(
     format: &WriteFormat,
     schema: &Schema,
     partition_columns: &[ColumnName],
-    load: Load,
+    change: &TableChange,
     at: &Place,
 ) -> Result<SchemaRef, Vec<Problem>> {
     let mut check = Check { format, schema, at, problems: Vec::new() };
@@ -38,8 +38,8 @@ pub fn fit(
     check.partitions(partition_columns);
     let written = match &facts.state {
         TargetState::Absent => check.fresh(),
-        TargetState::Table(table) => check.table(table, partition_columns, load),
-        TargetState::Folder(folder) => check.folder(folder, partition_columns, load),
+        TargetState::Table(table) => check.table(table, partition_columns, change),
+        TargetState::Folder(folder) => check.folder(folder, partition_columns, change),
         TargetState::Unusable { what, hint } => {
             let what = format!("`{}`: {what}", facts.path.display());
             check.add(Code::WrongValue, "path", what, hint.clone());

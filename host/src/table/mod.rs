@@ -1,9 +1,13 @@
 //! Words that no format and no stage owns: run ids, table changes, commits, counts, verdict counts.
 
+mod change;
+
 use std::fmt;
 
 use serde::Deserialize;
 use serde::Serialize;
+
+pub use self::change::*;
 
 /// Identity of one run, and of its retries: the same id writes nothing twice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,36 +53,68 @@ impl fmt::Display for RunId {
     }
 }
 
-/// What a commit does to a table. A strategy makes it, a writer carries it out, whole or not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "change")]
-pub enum TableChange {
-    /// Adds the staged rows.
-    Append {},
-    /// The staged rows become the table's only rows.
-    Replace {
-        /// Whether no staged row at all may empty the table.
-        allow_empty: bool,
-    },
-}
-
 /// What a commit will do or has done, in rows. Counted by the writer, never read back from a log's own counters.
+///
+/// They close: `rows_written` = inserted + updated + unchanged + ignored as late + unmatched by the condition + duplicates
+/// dropped + deleting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counts {
     /// Rows handed to the destination: its final rows.
     pub rows_written: u64,
-    /// Rows that are new in the table.
+    /// Rows that are new in the table, versions among them.
     pub rows_inserted: u64,
-    /// Rows that were in the table and are not any more; `None` where the target does not tell.
+    /// Incoming rows that changed a stored row in place.
+    pub rows_updated: u64,
+    /// Rows that were in the table and are not any more, or are marked as deleted; `None` where the target does not tell.
     pub rows_deleted: Option<u64>,
+    /// Incoming rows that are in the table already, or that an existing table made superfluous.
+    pub rows_unchanged: u64,
+    /// Incoming rows older than the stored ones.
+    pub rows_ignored_late: u64,
+    /// Incoming rows whose stored row fails the merge condition.
+    pub rows_unmatched_by_condition: u64,
+    /// Incoming rows that another row of the same key stands for.
+    pub duplicates_dropped: u64,
+    /// Incoming rows that ask for the deletion of their key, whether there was something to delete or not.
+    pub rows_deleting: u64,
+    /// Versions that begin in this commit.
+    pub versions_opened: u64,
+    /// Current versions that end in this commit.
+    pub versions_closed: u64,
+    /// Versions that had ended and end earlier now, for a late row.
+    pub versions_split: u64,
+}
+
+impl Counts {
+    /// The incoming rows that are accounted for; all of them, where the books close.
+    #[must_use]
+    pub fn accounted(&self) -> u64 {
+        self.rows_inserted
+            + self.rows_updated
+            + self.rows_unchanged
+            + self.rows_ignored_late
+            + self.rows_unmatched_by_condition
+            + self.duplicates_dropped
+            + self.rows_deleting
+    }
+
+    /// Whether the table is as it was before.
+    #[must_use]
+    pub fn is_no_change(&self) -> bool {
+        let untouched =
+            self.rows_inserted + self.rows_updated + self.versions_closed + self.versions_split
+                == 0;
+        untouched && self.rows_deleted == Some(0)
+    }
 }
 
 /// How a commit ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Commit {
-    /// It is visible; the table's version where the format has versions.
-    Applied(Option<u64>),
+    /// It is visible, with these counts; the table's version where the format has versions.
+    Applied(Counts, Option<u64>),
     /// This run id had been committed before; nothing was written now.
     AlreadyApplied(Option<u64>),
 }
