@@ -2,6 +2,7 @@
 
 mod exchange;
 mod refusals;
+mod strategies;
 mod table;
 
 use std::collections::BTreeMap;

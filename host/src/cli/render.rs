@@ -217,6 +217,7 @@ fn destination(to: &DestinationRecord) {
         Outcome::AlreadyCommitted => {
             format!("this run id was committed before; nothing written{version}")
         }
+        Outcome::Skipped => "there already; left as it is".to_owned(),
         Outcome::Untouched => "untouched".to_owned(),
         Outcome::Unknown => "outcome unknown: look at the table before running again".to_owned(),
     };

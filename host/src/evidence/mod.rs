@@ -161,6 +161,8 @@ pub enum Outcome {
     Committed,
     /// They had been, by an earlier try of this run id.
     AlreadyCommitted,
+    /// It was there before, and the strategy leaves it as it is then.
+    Skipped,
     /// It is as it was before.
     Untouched,
     /// Nobody knows.

@@ -7,14 +7,15 @@ use super::Layout;
 use super::Load;
 use super::ParquetWrite;
 use super::PartitionColumn;
-use super::SchemaChange;
 use super::WriteFormat;
 use super::connection::Connection;
 use super::connection::Connections;
 use super::connection::location;
 use super::destinations::DESTINATION;
-use super::fields::Offer;
 use super::format::format;
+use super::loading::check_schema_change;
+use super::loading::load;
+use super::loading::schema_change;
 use super::location::Folder;
 use super::location::is_pattern;
 use super::node::Node;
@@ -24,7 +25,6 @@ use super::options::WRITE_OPTIONS;
 use super::report::Located;
 use super::report::Report;
 use super::report::Spot;
-use super::words;
 use crate::name::ColumnName;
 use crate::name::DestinationName;
 use crate::problem::Code;
@@ -114,7 +114,6 @@ fn read<'a>(
     let columns = fields.names("columns");
     let partition_columns = fields.names("partition_columns");
     check_columns(report, columns.as_ref(), partition_columns.as_ref());
-    let allow_empty = fields.flag("allow_empty");
     let (format, path) = match &connection {
         Ok(connection) => (
             format(report, &fields, connection.as_ref().map(|connection| &connection.format)),
@@ -122,7 +121,7 @@ fn read<'a>(
         ),
         Err(()) => (None, None),
     };
-    let load = load(report, &fields, format.as_ref().map(|format| format.value), allow_empty);
+    let load = load(report, &fields, format.as_ref().map(|format| format.value));
     let path =
         path.filter(|path| is_folder(report, path, format.as_ref().map(|format| format.value)));
     let under = connection
@@ -134,11 +133,13 @@ fn read<'a>(
     let format = format?.value;
     options.keep_used_by(format);
     let path = path?;
+    let (load, schema_change) = (load?, schema_change(report, &options)?);
+    check_schema_change(report, &options, &load, schema_change)?;
     let destination = Destination {
         name: name?,
         path: path.value,
         format: write_format(format, &options)?,
-        load: load?,
+        load,
         columns: columns.map(|columns| columns.value),
         partition_columns: partition_columns
             .map(|columns| columns.value)
@@ -146,7 +147,7 @@ fn read<'a>(
             .into_iter()
             .map(|column| PartitionColumn { column, expression: None })
             .collect(),
-        schema_change: SchemaChange::default(),
+        schema_change,
         layout: Layout::default(),
         table_properties: std::collections::BTreeMap::new(),
         at: report.place(spot),
@@ -220,56 +221,6 @@ fn is_folder(report: &Report, path: &Located<std::path::PathBuf>, format: Option
         return false;
     }
     true
-}
-
-fn load(
-    report: &Report,
-    fields: &Fields<'_>,
-    format: Option<&str>,
-    allow_empty: Option<Located<bool>>,
-) -> Option<Load> {
-    let load_type = match fields.get("load_type") {
-        None => "append",
-        Some(found) => {
-            // Files cannot be merged into in any version: better to say so than "not yet".
-            if let (Shape::Text(text), Some(format)) =
-                (&found.node.shape, format.filter(|format| *format != "delta"))
-                && let Some(word) =
-                    words::LOAD_TYPES.iter().find(|word| word.is(&text.trim().to_lowercase()))
-                && words::needs_merge(word.name)
-            {
-                let what = format!(
-                    "`{}` merges row by row, which `{format}` files cannot",
-                    text.trim().to_lowercase()
-                );
-                let offered = words::LOAD_TYPES.iter().filter(|word| word.offer == Offer::Now);
-                let offered: Vec<_> = offered.map(|word| format!("`{}`", word.name)).collect();
-                report.add_hint(
-                    Code::WrongValue,
-                    &found.spot,
-                    what,
-                    format!("`{format}` takes {}", offered.join(", ")),
-                );
-                return None;
-            }
-            fields.word("load_type")?.value.name
-        }
-    };
-    match load_type {
-        "append" => {
-            if let Some(allow_empty) = allow_empty {
-                let what =
-                    "`allow_empty` belongs to `overwrite`; appending no rows is always allowed";
-                report.add_hint(Code::Contradiction, &allow_empty.spot, what, "leave it out");
-            }
-            Some(Load::Append {})
-        }
-        "overwrite" => {
-            let allow_empty = allow_empty.is_some_and(|flag| flag.value);
-            Some(Load::Overwrite { allow_empty, partition: None })
-        }
-        _ => None,
-    }
 }
 
 fn write_format(format: &str, options: &Fields<'_>) -> Option<WriteFormat> {

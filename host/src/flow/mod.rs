@@ -13,6 +13,7 @@ mod format;
 mod json;
 pub mod limits;
 mod load;
+mod loading;
 mod location;
 mod node;
 mod open;

@@ -64,10 +64,16 @@ pub(super) static WRITE_OPTIONS: Block = Block {
             .formats(&["csv"]),
         field("null_value", Kind::AnyText, "What a NULL is written as; nothing by default.")
             .formats(&["csv"]),
-        later("merge_schema", "(new columns on write) is not in this version")
-            .aliases(&["mergeSchema"]),
-        later("overwrite_schema", "(another schema on write) is not in this version")
-            .aliases(&["overwriteSchema"]),
+        field("merge_schema", Kind::Bool, "Whether columns that the target lacks are added to it.")
+            .aliases(&["mergeSchema"])
+            .formats(&["delta"]),
+        field(
+            "overwrite_schema",
+            Kind::Bool,
+            "Whether the target gets the rows' columns and types; `overwrite` only.",
+        )
+        .aliases(&["overwriteSchema"])
+        .formats(&["delta"]),
         // People keep these beside the options of writing.
         later("merge_keys", MERGES),
         later("merge_condition", MERGES),

@@ -11,6 +11,7 @@ use super::destinations;
 use super::fields::Block;
 use super::fields::Kind;
 use super::fields::Offer;
+use super::loading::FLAT;
 use super::options;
 use super::read::read_bytes;
 use crate::problem::Code;
@@ -115,7 +116,11 @@ fn words_that_are_not_offered_are_refused_by_name() {
                         && problem.what.starts_with(&format!("`{text}` "))
                 };
                 let refused = found.iter().filter(named).count() > 0;
-                assert_eq!(refused, word.offer != Offer::Now, "{pointer}/{key}: {text}: {found:?}");
+                // This flow's quarantine is files without a log.
+                let is_flat = pointer == "/quarantine" && field.name == "load_type";
+                let elsewhere = is_flat && !FLAT.contains(&word.name);
+                let right = word.offer != Offer::Now || elsewhere;
+                assert_eq!(refused, right, "{pointer}/{key}: {text}: {found:?}");
             }
         }
     }

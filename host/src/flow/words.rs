@@ -8,7 +8,6 @@ const NO_STORE_YET: &str = "is an object store; this version reads and writes lo
 const BUILT_IN_STEP: &str = "is a built-in step; this version runs component steps only";
 const BUILT_IN_RULE: &str = "is a built-in rule; this version runs component rules only";
 const MERGES_YET: &str = "merges row by row, which this version does not do";
-const CREATES_YET: &str = "is a strategy that this version does not have";
 const READ_ONLY: &str = "can only be read";
 const WRITE_ONLY: &str = "can only be written";
 
@@ -73,9 +72,13 @@ pub(super) static CONNECTION_FORMATS: &[Word] = &[
 pub(super) static LOAD_TYPES: &[Word] = &[
     word("append", "Rows are added."),
     word("overwrite", "The rows become the target's only rows.").aliases(&["full_load"]),
-    word("overwrite_partitions", "").later(CREATES_YET),
-    word("error_if_exists", "").aliases(&["error", "errorifexists"]).later(CREATES_YET),
-    word("ignore", "").later(CREATES_YET),
+    word(
+        "overwrite_partitions",
+        "The rows become the only ones of their partitions. Delta tables.",
+    ),
+    word("error_if_exists", "A new table; it must not be there. Delta tables.")
+        .aliases(&["error", "errorifexists"]),
+    word("ignore", "A new table; nothing happens where there is one. Delta tables."),
     word("merge_upsert", "").aliases(&["merge", "upsert"]).later(MERGES_YET),
     word("merge_overwrite", "").later(MERGES_YET),
     word("hash_diff_upsert", "").later(MERGES_YET),

@@ -28,6 +28,7 @@ use crate::problem::Place;
 use crate::problem::Problem;
 use crate::problem::known_names;
 use crate::storage::target;
+use crate::storage::target::Ask;
 use crate::storage::target::TargetFacts;
 use crate::storage::target::fit;
 use crate::strategy;
@@ -174,7 +175,14 @@ fn destination(
     let change = strategy::change(load, &schema, partition_columns, at)
         .map_err(|more| problems.extend(more))
         .ok()?;
-    problems.extend(fit(target, format, &schema, &names, &change, at).err().into_iter().flatten());
+    let ask = Ask {
+        format,
+        schema: &schema,
+        partition_columns: &names,
+        change: &change,
+        schema_change: destination.schema_change,
+    };
+    problems.extend(fit(target, &ask, at).err().into_iter().flatten());
     (problems.len() == before).then(|| DestinationPlan {
         name: destination.name.clone(),
         path: destination.path.clone(),
@@ -216,12 +224,14 @@ fn set_apart(
     let schema = quarantine::schema(&stages);
     let to = quarantine::destination(flow, &facts.run_id);
     let Destination { format, at, .. } = &to;
-    problems.extend(
-        fit(&facts.quarantine, format, &schema, &[], &TableChange::Append {}, at)
-            .err()
-            .into_iter()
-            .flatten(),
-    );
+    let ask = Ask {
+        format,
+        schema: &schema,
+        partition_columns: &[],
+        change: &TableChange::Append {},
+        schema_change: to.schema_change,
+    };
+    problems.extend(fit(&facts.quarantine, &ask, at).err().into_iter().flatten());
     Some(QuarantinePlan { path: to.path, format: to.format, schema })
 }
 

@@ -11,6 +11,7 @@ use crate::run::error::RunError;
 use crate::run::fanout;
 use crate::run::quarantine::Quarantine;
 use crate::table::Commit;
+use crate::table::Counts;
 use crate::writer::WriteError;
 
 /// Quarantine first, then each destination in the flow's order. What committed before a failure stays, and the record says so.
@@ -22,12 +23,16 @@ pub(super) async fn commit(
     record: &mut Record,
     report: Report<'_>,
 ) -> Result<Status, RunError> {
-    if let Some(wrong) =
-        ready.iter().find(|ready| ready.prepared.counts().rows_written != rows_main)
-    {
-        let counted = wrong.prepared.counts().rows_written;
-        let what =
-            format!("destination `{}` staged {counted} rows of {rows_main}", wrong.plan.name);
+    let closes =
+        |counts: Counts| (counts.rows_written, counts.accounted()) == (rows_main, rows_main);
+    if let Some(wrong) = ready.iter().find(|ready| !closes(ready.prepared.counts())) {
+        let counts = wrong.prepared.counts();
+        let what = format!(
+            "destination `{}` staged {} rows of {rows_main} and accounts for {}",
+            wrong.plan.name,
+            counts.rows_written,
+            counts.accounted()
+        );
         fanout::abandon(ready).await;
         if let Some(quarantine) = quarantine {
             quarantine.abandon().await;
@@ -52,6 +57,7 @@ pub(super) async fn commit(
                 record.rows_written += counts.rows_written;
                 news |= !counts.is_no_change();
             }
+            Ok(Commit::Skipped) => entry.outcome = Outcome::Skipped,
             Ok(Commit::AlreadyApplied(version)) => {
                 (entry.outcome, entry.version) = (Outcome::AlreadyCommitted, version)
             }

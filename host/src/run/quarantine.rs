@@ -130,7 +130,7 @@ impl Quarantine {
         }
         let prepared = writer.prepare().await.map_err(|source| failed(&name, source))?;
         match prepared.commit().await.map_err(|source| failed(&name, source))? {
-            Commit::Applied(..) | Commit::AlreadyApplied(_) => Ok(rows),
+            Commit::Applied(..) | Commit::Skipped | Commit::AlreadyApplied(_) => Ok(rows),
         }
     }
 

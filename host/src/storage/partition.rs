@@ -1,6 +1,7 @@
 //! Partition values as text and as folder names. Each value has one spelling, and none can leave its folder.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow::array::Array;
 use arrow::array::ArrayRef;
@@ -15,6 +16,8 @@ use chrono::DateTime;
 use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::utf8_percent_encode;
+
+use super::plain;
 
 /// The folder of NULL.
 pub const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -64,6 +67,21 @@ pub fn spell(column: &ArrayRef) -> Result<StringArray, ArrowError> {
         return values.iter().map(|value| value.map(spelt).transpose()).collect();
     }
     cast(column, &DataType::Utf8).map(|text| text.as_string::<i32>().clone())
+}
+
+/// Values as somebody spelt them, in our spelling, so that they can be compared.
+///
+/// # Errors
+/// Where a text is no value of its type.
+pub fn respelt(values: &Values, types: &[DataType]) -> Result<Values, ArrowError> {
+    let spelt = values.iter().zip(types).map(|(value, data_type)| {
+        let Some(value) = value else { return Ok(None) };
+        let text: ArrayRef = Arc::new(StringArray::from(vec![value.as_str()]));
+        let one = plain::cast_exact(&text, data_type)
+            .map_err(|misfit| ArrowError::CastError(misfit.what))?;
+        Ok(spell(&one)?.iter().next().flatten().map(str::to_owned))
+    });
+    spelt.collect()
 }
 
 /// What is wrong with a value as a folder's name, if anything is.

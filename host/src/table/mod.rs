@@ -115,6 +115,8 @@ impl Counts {
 pub enum Commit {
     /// It is visible, with these counts; the table's version where the format has versions.
     Applied(Counts, Option<u64>),
+    /// The target was there, and the change leaves it as it is then.
+    Skipped,
     /// This run id had been committed before; nothing was written now.
     AlreadyApplied(Option<u64>),
 }

@@ -1,5 +1,6 @@
 //! Delta tables: data files lie in the table's folder from the start, and no reader looks at them before the log names them.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
@@ -14,6 +15,7 @@ use super::Prepared;
 use super::Target;
 use super::WriteError;
 use super::Writer;
+use super::fitting::Fitting;
 use super::guard_empty;
 use super::stage::Staging;
 use super::staged::Staged;
@@ -24,65 +26,100 @@ use crate::storage::delta::Base;
 use crate::storage::delta::CommitError;
 use crate::storage::delta::DataFile;
 use crate::storage::delta::Landed;
+use crate::storage::delta::LogChange;
 use crate::storage::delta::Mark;
+use crate::storage::delta::Removal;
+use crate::storage::delta::Snapshot;
+use crate::storage::delta::StoredFile;
+use crate::storage::partition;
 use crate::storage::sync;
 use crate::storage::target;
+use crate::storage::target::Landing;
 use crate::table::Commit;
 use crate::table::Counts;
+use crate::table::IfExists;
+use crate::table::Scope;
 use crate::table::TableChange;
 
-/// How often an addition that lost a race reads the table anew.
+/// How often a change that lost a race reads the table anew.
 const TRIES_MAX: usize = 5;
 
 struct DeltaWriter {
-    target: Target,
+    run: Run,
+    fitting: Fitting,
     staging: Staging,
+}
+
+/// Where a run writes, and what it made there.
+struct Run {
+    target: Target,
+    /// How the rows land, as it was judged when the writer was opened.
+    landing: Landing,
     /// The topmost folder that was made for the table, if it was not there.
     made: Option<PathBuf>,
 }
 
 /// A run's files, in the table's folder and not in its log.
 struct Orphans {
-    target: Target,
+    run: Run,
     staged: Staged,
-    made: Option<PathBuf>,
+    files: Vec<DataFile>,
 }
 
 struct DeltaPrepared {
     orphans: Orphans,
+    judged: Judged,
+}
+
+/// A change as one state of the table makes it.
+struct Judged {
     base: Base,
-    replace: bool,
-    files: Vec<DataFile>,
+    removed: Removed,
     counts: Counts,
 }
 
-pub(super) fn open(target: Target, landing: SchemaRef) -> Result<Box<dyn Writer>, WriteError> {
+/// Stored files that go.
+enum Removed {
+    /// The table stays as it is.
+    Skipped,
+    Nothing,
+    All,
+    Files(Vec<StoredFile>),
+}
+
+pub(super) fn open(target: Target, landing: Landing) -> Result<Box<dyn Writer>, WriteError> {
     let made = sync::make_folder(&target.path)?;
-    let landing = delta::canonical(&target.path, &landing)?;
-    let staging = Staging::new(target.path.clone(), &target, landing);
-    Ok(Box::new(DeltaWriter { target, staging, made }))
+    let landing = canonical(&target, landing)?;
+    let fitting = Fitting::new(&target, SchemaRef::clone(&landing.rows));
+    let staging = Staging::new(target.path.clone(), &target, SchemaRef::clone(&landing.rows));
+    Ok(Box::new(DeltaWriter { run: Run { target, landing, made }, fitting, staging }))
+}
+
+/// The columns as the table gives them back.
+fn canonical(target: &Target, landing: Landing) -> Result<Landing, WriteError> {
+    Ok(Landing {
+        rows: delta::canonical(&target.path, &landing.rows)?,
+        table: delta::canonical(&target.path, &landing.table)?,
+        evolves: landing.evolves,
+    })
 }
 
 impl Writer for DeltaWriter {
     fn stage<'a>(&'a mut self, rows: &'a RecordBatch) -> BoxFuture<'a, Result<(), WriteError>> {
-        async move { self.staging.stage(rows) }.boxed()
+        async move { self.staging.stage(&self.fitting.fit(rows)?) }.boxed()
     }
 
     fn prepare(self: Box<Self>) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>> {
-        let Self { target, staging, made } = *self;
+        let Self { run, staging, fitting: _ } = *self;
         let (staged, sealed) = staging.finish();
-        let orphans = Orphans { target, staged, made };
+        let mut orphans = Orphans { run, staged, files: Vec::new() };
         async move {
-            let prepared = match sealed {
-                Ok(()) => orphans.prepared().await,
+            let judged = match sealed.and_then(|()| orphans.name_files()) {
+                Ok(()) => orphans.judged().await,
                 Err(error) => Err(error),
             };
-            match prepared {
-                Ok((base, files, counts)) => {
-                    let replace = matches!(orphans.target.change, TableChange::Replace { .. });
-                    Ok(Box::new(DeltaPrepared { orphans, base, replace, files, counts })
-                        as Box<dyn Prepared>)
-                }
+            match judged {
+                Ok(judged) => Ok(Box::new(DeltaPrepared { orphans, judged }) as Box<dyn Prepared>),
                 Err(error) => {
                     // What went wrong first is what the user has to know.
                     let _ = orphans.remove();
@@ -94,66 +131,108 @@ impl Writer for DeltaWriter {
     }
 
     fn abandon(self: Box<Self>) -> BoxFuture<'static, Result<(), WriteError>> {
-        let Self { target, staging, made } = *self;
-        let orphans = Orphans { target, staged: staging.stop(), made };
+        let Self { run, staging, fitting: _ } = *self;
+        let orphans = Orphans { run, staged: staging.stop(), files: Vec::new() };
         async move { orphans.remove() }.boxed()
     }
 }
 
 impl Orphans {
-    async fn prepared(&self) -> Result<(Base, Vec<DataFile>, Counts), WriteError> {
-        let rows = self.staged.rows;
-        guard_empty(&self.target, rows)?;
-        let base = self.base().await?;
-        let deleted = match (&base, &self.target.change) {
-            (Base::Table(table), TableChange::Replace { .. }) => table.facts()?.rows,
-            _ => Some(0),
-        };
+    /// The staged files as the log will name them.
+    fn name_files(&mut self) -> Result<(), WriteError> {
+        let target = &self.run.target;
         let files = self.staged.files.iter().map(|file| {
-            let path = self.target.path.join(&file.path);
+            let path = target.path.join(&file.path);
             let modified = fs::metadata(&path).and_then(|facts| facts.modified());
             let modified = modified.map_err(StorageError::io(&path, "look at it"))?;
             let written_at =
                 modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+            let columns = target.partition_columns.iter().cloned();
             Ok(DataFile {
                 path: file.path.to_string_lossy().into_owned(),
                 bytes: file.bytes,
                 written_at: i64::try_from(written_at).unwrap_or(i64::MAX),
-                partition: self
-                    .target
-                    .partition_columns
-                    .iter()
-                    .cloned()
-                    .zip(file.values.iter().cloned())
-                    .collect(),
+                partition: columns.zip(file.values.iter().cloned()).collect(),
                 stats: file.footer.as_ref().map(delta::stats).unwrap_or_default(),
             })
         });
-        let files = files.collect::<Result<_, StorageError>>()?;
+        self.files = files.collect::<Result<_, StorageError>>()?;
+        Ok(())
+    }
+
+    /// The change against the table as it is now.
+    async fn judged(&self) -> Result<Judged, WriteError> {
+        let rows = self.staged.rows;
+        guard_empty(&self.run.target, rows)?;
+        let base = self.base().await?;
         let counts = Counts {
             rows_written: rows,
             rows_inserted: rows,
-            rows_deleted: deleted,
+            rows_deleted: Some(0),
             ..Counts::default()
         };
-        Ok((base, files, counts))
+        let Base::Table(table) = &base else {
+            return Ok(Judged { base, removed: Removed::Nothing, counts });
+        };
+        let (removed, counts) = match &self.run.target.change {
+            TableChange::Create { if_exists: IfExists::Skip } => {
+                (Removed::Skipped, Counts { rows_inserted: 0, rows_unchanged: rows, ..counts })
+            }
+            TableChange::Replace { scope: Scope::All, .. } => {
+                (Removed::All, Counts { rows_deleted: table.facts()?.rows, ..counts })
+            }
+            TableChange::Replace { scope: Scope::Partitions, .. } => {
+                let files = self.in_staged_partitions(table).await?;
+                let deleted = files.iter().map(|file| file.rows).sum();
+                (Removed::Files(files), Counts { rows_deleted: deleted, ..counts })
+            }
+            // `fit` has let none of the others pass that do more than add rows.
+            TableChange::Append {}
+            | TableChange::Create { if_exists: IfExists::Refuse }
+            | TableChange::Replace { scope: Scope::Predicate(_), .. }
+            | TableChange::Merge(_) => (Removed::Nothing, counts),
+        };
+        Ok(Judged { base, removed, counts })
+    }
+
+    /// The table's files of the partitions that staged rows are in.
+    async fn in_staged_partitions(&self, table: &Snapshot) -> Result<Vec<StoredFile>, WriteError> {
+        let Target { path, partition_columns, .. } = &self.run.target;
+        let columns = partition_columns.iter().map(|column| {
+            let field = self.run.landing.rows.field_with_name(column.as_str());
+            field.map(|field| field.data_type().clone())
+        });
+        let types: Vec<_> = columns
+            .collect::<Result<_, _>>()
+            .map_err(StorageError::library(path, "find its partition columns"))?;
+        let staged: HashSet<_> = self.staged.files.iter().map(|file| &file.values).collect();
+        let mut found = Vec::new();
+        for file in table.files().await? {
+            // Another engine may spell the same value in another way.
+            let values = partition::respelt(&file.values, &types)
+                .map_err(StorageError::library(&file.path, "read its partition values"))?;
+            if staged.contains(&values) {
+                found.push(file);
+            }
+        }
+        Ok(found)
     }
 
     /// The table as it is now; an error where it has changed so that the staged files do not suit it.
     async fn base(&self) -> Result<Base, WriteError> {
-        let Target { path, format, schema, partition_columns, change, .. } = &self.target;
+        let target = &self.run.target;
+        let Target { path, format, partition_columns, .. } = target;
         let facts = target::inspect(path, format).await?;
         let at = Place::field(path.display().to_string(), "");
-        let landing = target::fit(&facts, format, schema, partition_columns, change, &at)
-            .map_err(WriteError::Refused)?;
-        if delta::canonical(path, &landing)? != self.staged.landing {
+        let landing = target::fit(&facts, &target.ask(), &at).map_err(WriteError::Refused)?;
+        if canonical(target, landing)? != self.run.landing {
             let what = "its columns have changed while rows were staged".to_owned();
             return Err(WriteError::Conflict { path: path.clone(), what });
         }
         Ok(match delta::open(path).await? {
             Some(table) => Base::Table(table),
             None => Base::Nothing {
-                schema: SchemaRef::clone(&self.staged.landing),
+                schema: SchemaRef::clone(&self.run.landing.table),
                 partition_columns: partition_columns.clone(),
             },
         })
@@ -162,14 +241,14 @@ impl Orphans {
     fn remove(&self) -> Result<(), WriteError> {
         self.staged.remove_files()?;
         // The folder stays as soon as anything is in it, such as a table that somebody else has made by now.
-        if let Some(made) = &self.made {
-            sync::remove_empty(&self.target.path, made);
+        if let Some(made) = &self.run.made {
+            sync::remove_empty(&self.run.target.path, made);
         }
         Ok(())
     }
 
     fn mark(&self) -> Mark {
-        let run = &self.target.run;
+        let run = &self.run.target.run;
         Mark {
             app_id: format!("wasmhost/{}/{}/{}", run.flow, run.destination, run.run_id),
             info: vec![
@@ -183,18 +262,18 @@ impl Orphans {
 
 impl Prepared for DeltaPrepared {
     fn counts(&self) -> Counts {
-        self.counts
+        self.judged.counts
     }
 
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<Commit, WriteError>> {
-        let Self { orphans, base, replace, files, counts } = *self;
+        let Self { orphans, judged } = *self;
         async move {
-            match land(&orphans, base, &files, replace).await {
-                Ok(Landed::Now(version)) => Ok(Commit::Applied(counts, Some(version))),
-                Ok(Landed::Before(version)) => {
-                    // The rows are there; leftovers beside them are no reason to say otherwise.
+            match land(&orphans, judged).await {
+                Ok(commit @ Commit::Applied(..)) => Ok(commit),
+                Ok(other) => {
+                    // The table is as it should be; leftovers beside it are no reason to say otherwise.
                     let _ = orphans.remove();
-                    Ok(Commit::AlreadyApplied(version))
+                    Ok(other)
                 }
                 Err(unknown @ WriteError::Unknown { .. }) => Err(unknown),
                 Err(error) => {
@@ -211,20 +290,34 @@ impl Prepared for DeltaPrepared {
     }
 }
 
-/// Commits. An addition that lost a race takes the table as it is now; an overwrite holds for the state that was judged.
-async fn land(
-    orphans: &Orphans,
-    mut base: Base,
-    files: &[DataFile],
-    replace: bool,
-) -> Result<Landed, WriteError> {
-    let (path, mark) = (&orphans.target.path, orphans.mark());
+/// Commits. Whoever lost a race judges its change against the table as it is now; only an overwrite of the whole table holds for
+/// the state that was judged and for no other.
+async fn land(orphans: &Orphans, mut judged: Judged) -> Result<Commit, WriteError> {
+    let target = &orphans.run.target;
+    let (path, mark) = (&target.path, orphans.mark());
     let mut tries = 1;
     loop {
-        match delta::commit(path, base, files, replace, &mark).await {
-            Ok(landed) => return Ok(landed),
-            Err(CommitError::Conflict { .. }) if !replace && tries < TRIES_MAX => {
-                base = orphans.base().await?
+        let remove = match &judged.removed {
+            Removed::Skipped => return Ok(Commit::Skipped),
+            Removed::Nothing => Removal::Nothing,
+            Removed::All => Removal::All,
+            Removed::Files(files) => Removal::Files(files),
+        };
+        let change = LogChange {
+            add: &orphans.files,
+            remove,
+            schema: orphans.run.landing.evolves.then(|| orphans.run.landing.table.clone()),
+            properties: &target.table_properties,
+        };
+        match delta::commit(path, &judged.base, &change, &mark).await {
+            Ok(Landed::Now(version)) => {
+                return Ok(Commit::Applied(judged.counts, Some(version)));
+            }
+            Ok(Landed::Before(version)) => return Ok(Commit::AlreadyApplied(version)),
+            Err(CommitError::Conflict { .. })
+                if !matches!(judged.removed, Removed::All) && tries < TRIES_MAX =>
+            {
+                judged = orphans.judged().await?;
             }
             Err(CommitError::Conflict { source }) => {
                 return Err(WriteError::Conflict { path: path.clone(), what: source.to_string() });

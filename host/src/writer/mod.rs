@@ -3,6 +3,7 @@
 //! All of them write to local disks, and their futures do so on the thread that polls them: run them where waiting is fine.
 
 mod delta;
+mod fitting;
 mod flat;
 mod stage;
 mod staged;
@@ -27,6 +28,7 @@ use crate::problem::Problem;
 use crate::storage::Cause;
 use crate::storage::StorageError;
 use crate::storage::target;
+use crate::storage::target::Ask;
 use crate::table::Commit;
 use crate::table::Counts;
 use crate::table::RunId;
@@ -84,6 +86,18 @@ pub struct Target {
     pub partition_columns: Vec<ColumnName>,
     /// The run.
     pub run: RunMark,
+}
+
+impl Target {
+    fn ask(&self) -> Ask<'_> {
+        Ask {
+            format: &self.format,
+            schema: &self.schema,
+            partition_columns: &self.partition_columns,
+            change: &self.change,
+            schema_change: self.schema_change,
+        }
+    }
 }
 
 /// The run that writes.
@@ -165,19 +179,11 @@ impl WriteError {
 pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
     let facts = target::inspect(&target.path, &target.format).await?;
     let at = Place::field(target.path.display().to_string(), "");
-    let landing = target::fit(
-        &facts,
-        &target.format,
-        &target.schema,
-        &target.partition_columns,
-        &target.change,
-        &at,
-    )
-    .map_err(WriteError::Refused)?;
+    let landing = target::fit(&facts, &target.ask(), &at).map_err(WriteError::Refused)?;
     match target.format {
         WriteFormat::Delta(_) => delta::open(target, landing),
         WriteFormat::Parquet(_) | WriteFormat::Csv(_) | WriteFormat::Jsonl {} => {
-            flat::open(target, landing)
+            flat::open(target, landing.rows)
         }
     }
 }

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::Array;
-use arrow::array::ArrayRef;
 use arrow::array::RecordBatch;
 use arrow::array::StringArray;
 use arrow::array::UInt32Array;
@@ -23,11 +22,9 @@ use crate::storage::StorageError;
 use crate::storage::encode;
 use crate::storage::encode::Encoder;
 use crate::storage::encode::Sealed;
-use crate::storage::jsonl;
 use crate::storage::naming::FileNames;
 use crate::storage::partition;
 use crate::storage::partition::Values;
-use crate::storage::plain;
 use crate::storage::sync;
 
 /// Files open at a time; the one that waited longest makes room.
@@ -42,8 +39,6 @@ pub(super) struct Staging {
     target: PathBuf,
     format: WriteFormat,
     next_name: u64,
-    /// The place of each column of `landing` in the batches that come.
-    places: Vec<usize>,
     /// Places in `landing`, of partitions and of files.
     partition_places: Vec<usize>,
     file_places: Vec<usize>,
@@ -59,8 +54,6 @@ struct OpenFile {
 
 impl Staging {
     pub(super) fn new(root: PathBuf, target: &Target, landing: SchemaRef) -> Self {
-        let names = landing.fields().iter().map(|field| field.name());
-        let places = names.filter_map(|name| target.schema.index_of(name).ok()).collect();
         let partition_places: Vec<_> = target
             .partition_columns
             .iter()
@@ -89,7 +82,6 @@ impl Staging {
             target: target.path.clone(),
             format: target.format.clone(),
             next_name: 0,
-            places,
             partition_places,
             file_places,
             file_schema,
@@ -98,51 +90,19 @@ impl Staging {
         }
     }
 
-    /// Takes rows of the target's schema.
+    /// Takes rows as they land.
     pub(super) fn stage(&mut self, rows: &RecordBatch) -> Result<(), WriteError> {
         if rows.num_rows() == 0 {
             return Ok(());
         }
-        let columns = self.columns(rows)?;
-        let batch = RecordBatch::try_new(Arc::clone(&self.staged.landing), columns)
-            .map_err(StorageError::library(&self.staged.root, "stage rows"))?;
-        self.staged.rows += batch.num_rows() as u64;
-        for (values, rows) in self.split(&batch)? {
+        self.staged.rows += rows.num_rows() as u64;
+        for (values, rows) in self.split(rows)? {
             let rows = rows
                 .project(&self.file_places)
                 .map_err(StorageError::library(&self.staged.root, "stage rows"))?;
             self.write(values, &rows)?;
         }
         Ok(())
-    }
-
-    /// The columns in the target's order and types; an error where a value does not fit.
-    fn columns(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>, WriteError> {
-        let fields = self.staged.landing.fields().iter().zip(&self.places);
-        let column = |(field, place): (&Arc<arrow::datatypes::Field>, &usize)| {
-            let bad = |what| WriteError::Value {
-                path: self.target.clone(),
-                column: field.name().clone(),
-                what,
-            };
-            let plain = plain::plain_type(rows.column(*place).data_type());
-            let cast = plain::cast_exact(rows.column(*place), &plain)
-                .and_then(|column| plain::cast_exact(&column, field.data_type()));
-            let column = cast.map_err(|misfit| bad(misfit.what))?;
-            if !field.is_nullable() && column.null_count() > 0 {
-                return Err(bad(format!(
-                    "{} rows have NULL, which the target's column does not take",
-                    column.null_count()
-                )));
-            }
-            if matches!(self.format, WriteFormat::Jsonl {})
-                && let Some(value) = jsonl::unspeakable(column.as_ref())
-            {
-                return Err(bad(format!("{value} has no spelling in JSON")));
-            }
-            Ok(column)
-        };
-        fields.map(column).collect()
     }
 
     /// The rows of each partition, in the order of their first rows.

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use wasmhost::flow::ComponentSource;
 use wasmhost::flow::Destination;
 use wasmhost::flow::Flow;
+use wasmhost::flow::Layout;
 use wasmhost::flow::Rule;
+use wasmhost::flow::SchemaChange;
 use wasmhost::flow::Source;
 use wasmhost::flow::Step;
 
@@ -99,9 +101,9 @@ fn destination(destination: &Destination) -> String {
         columns,
         partition_columns,
         at,
-        schema_change: _,
-        layout: _,
-        table_properties: _,
+        schema_change,
+        layout,
+        table_properties,
     } = destination;
     assert!(at.line.is_some());
     let mut out = format!("{name} {} {} {}", path.display(), json!(format), json!(load));
@@ -109,5 +111,9 @@ fn destination(destination: &Destination) -> String {
     if !partition_columns.is_empty() {
         write!(out, "\n  partition_columns {}", json!(partition_columns)).unwrap();
     }
+    if *schema_change != SchemaChange::Refuse {
+        write!(out, "\n  schema {}", json!(schema_change)).unwrap();
+    }
+    assert!(*layout == Layout::default() && table_properties.is_empty(), "not offered yet");
     out
 }

@@ -93,6 +93,46 @@ fn an_empty_input_is_appended_but_overwrites_only_where_that_is_allowed() {
 }
 
 #[test]
+fn tables_are_made_once_and_their_partitions_replaced_one_by_one() {
+    let stage = Stage::new(&[
+        ("new.yaml", &flow(&["name: t, format: delta, path: t, load_type: error_if_exists"])),
+        ("once.yaml", &flow(&["name: t, format: delta, path: t, load_type: ignore"])),
+        (
+            "parts.yaml",
+            &flow(&[
+                "name: p, format: delta, path: p, mode: overwrite_partitions, partitionBy: [v]",
+            ]),
+        ),
+        ("in.csv", "n,v\n1,1\n2,1\n3,2\n4,\n"),
+    ]);
+    assert_eq!((stage.run("new.yaml", &[]).0, stage.rows("t").len()), (0, 5));
+    let before = stage.files();
+    let (code, evidence, said) = stage.run("new.yaml", &[]);
+    let message = evidence["error"]["message"].as_str().unwrap();
+    assert!(code == 2 && message.contains("there is a table already"), "{said}");
+    assert_eq!(stage.files(), before);
+
+    let (code, evidence, said) = stage.run("once.yaml", &[]);
+    assert_eq!((code, evidence["status"].as_str()), (0, Some("nothing_to_do")), "{said}");
+    assert_eq!(evidence["destinations"][0]["outcome"], "skipped", "{said}");
+    assert_eq!(count(&evidence, "/rows_written"), 0);
+    assert_eq!(stage.files(), before);
+
+    assert_eq!((stage.run("parts.yaml", &[]).0, stage.rows("p").len()), (0, 5));
+    stage.put("in.csv", "n,v\n9,1\n8,\n");
+    let (code, evidence, said) = stage.run("parts.yaml", &[]);
+    assert_eq!((code, count(&evidence, "/destinations/0/rows_deleted")), (0, 3), "{said}");
+    let mut rows = stage.rows("p");
+    rows[1..].sort();
+    assert_eq!(rows, ["n|v", "3|2", "8|-", "9|1"]);
+    // No rows replace no partition: that is no way to empty a table.
+    stage.put("in.csv", "n,v\n");
+    let (code, evidence, said) = stage.run("parts.yaml", &[]);
+    assert_eq!((code, evidence["status"].as_str()), (0, Some("nothing_to_do")), "{said}");
+    assert_eq!(stage.rows("p").len(), 4);
+}
+
+#[test]
 fn a_run_id_writes_once_and_another_one_appends() {
     let to = [
         "name: csv, format: csv, path: csv",

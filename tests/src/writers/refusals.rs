@@ -192,11 +192,18 @@ fn names_and_partitions_that_cannot_be_meant() {
 fn columns_that_do_not_fit_the_target() {
     let (id, g) = (("id", DataType::Int64), ("g", DataType::Utf8));
     for format in [DELTA, PARQUET, CSV, JSONL] {
+        let way_out = if format == DELTA {
+            "add it by `merge_schema: true`"
+        } else {
+            "write to a new target"
+        };
         check(
             format,
             there(format),
             columns(&[id.clone(), g.clone(), ("new", DataType::Utf8)]),
-            "T: columns: the target has no column `new` [schema]\n  hint: name the columns to write in `columns`, or write to a new target",
+            &format!(
+                "T: columns: the target has no column `new` [schema]\n  hint: name the columns to write in `columns`, or {way_out}"
+            ),
         );
         check(
             format,

@@ -1,7 +1,8 @@
-//! The one commit of a run: data files added, on an overwrite all others removed, with the run's mark in the same entry.
+//! The one commit of a run: data files added and removed, the schema as it becomes, with the run's mark in the same entry.
 //!
 //! The mark is an application transaction. Whoever asks first finds it; and after any error it tells whether we landed.
 
+use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -11,6 +12,8 @@ use deltalake::DeltaTable;
 use deltalake::DeltaTableError;
 use deltalake::kernel::Action;
 use deltalake::kernel::Add;
+use deltalake::kernel::Metadata;
+use deltalake::kernel::MetadataExt;
 use deltalake::kernel::Transaction;
 use deltalake::kernel::engine::arrow_conversion::TryIntoKernel;
 use deltalake::kernel::schema::StructType;
@@ -24,6 +27,7 @@ use futures::TryStreamExt;
 use serde_json::Value;
 
 use super::Snapshot;
+use super::StoredFile;
 use super::builder;
 use super::log;
 use super::open;
@@ -59,6 +63,30 @@ pub struct DataFile {
     pub partition: Vec<(ColumnName, Option<String>)>,
     /// Its statistics, as the log spells them.
     pub stats: String,
+}
+
+/// What a commit changes.
+#[derive(Debug, Clone)]
+pub struct LogChange<'a> {
+    /// Files that are added.
+    pub add: &'a [DataFile],
+    /// Files that go.
+    pub remove: Removal<'a>,
+    /// The table's columns, where they change.
+    pub schema: Option<SchemaRef>,
+    /// Properties that the table gets.
+    pub properties: &'a BTreeMap<String, String>,
+}
+
+/// Files that go. Anything but nothing holds only while nobody else commits.
+#[derive(Debug, Clone, Copy)]
+pub enum Removal<'a> {
+    /// None: an addition, which does not mind others' additions.
+    Nothing,
+    /// All that there are.
+    All,
+    /// These.
+    Files(&'a [StoredFile]),
 }
 
 /// How a run's commit is known again.
@@ -113,35 +141,33 @@ pub async fn landed_before(table: &Snapshot, app_id: &str) -> Result<Option<Land
     }
 }
 
-/// Commits the files, whole or not at all. `replace` removes all other files and holds only while nobody else commits; adding
-/// does not mind others' additions.
+/// Commits a change, whole or not at all.
 ///
 /// # Errors
 /// [`CommitError`], whose kinds say what is known of the outcome.
 pub async fn commit(
     path: &Path,
-    base: Base,
-    files: &[DataFile],
-    replace: bool,
+    base: &Base,
+    delta: &LogChange<'_>,
     mark: &Mark,
 ) -> Result<Landed, CommitError> {
-    if let Base::Table(table) = &base
+    if let Base::Table(table) = base
         && let Some(before) = landed_before(table, &mark.app_id).await?
     {
         return Ok(before);
     }
-    let tried = match &base {
+    let tried = match base {
         Base::Nothing { schema, partition_columns } => {
-            create(path, schema, partition_columns, files, mark).await
+            create(path, schema, partition_columns, delta, mark).await
         }
-        Base::Table(table) => change(&table.table, files, replace, mark).await,
+        Base::Table(table) => change(&table.table, delta, mark).await,
     };
     let version = match tried {
         Ok(version) => version,
         Err(error) => {
             let creating = matches!(base, Base::Nothing { .. });
             match settle(path, error, creating, mark).await? {
-                Some(version) if carries(path, version, files) => version,
+                Some(version) if carries(path, version, delta.add) => version,
                 // Another process committed this very run; the files at hand are not in the log.
                 before => return Ok(Landed::Before(before)),
             }
@@ -187,7 +213,7 @@ async fn create(
     path: &Path,
     schema: &SchemaRef,
     partition_columns: &[ColumnName],
-    files: &[DataFile],
+    delta: &LogChange<'_>,
     mark: &Mark,
 ) -> Result<u64, DeltaTableError> {
     let columns: StructType = schema.as_ref().try_into_kernel()?;
@@ -197,7 +223,9 @@ async fn create(
         .with_log_store(table.log_store())
         .with_columns(columns.fields().cloned())
         .with_partition_columns(partition_columns.iter().map(ColumnName::as_str))
-        .with_actions(files.iter().map(add))
+        .with_configuration(delta.properties.iter().map(|(key, value)| (key, Some(value))))
+        .with_raise_if_key_not_exists(false)
+        .with_actions(delta.add.iter().map(add))
         .with_save_mode(SaveMode::ErrorIfExists)
         .with_commit_properties(properties(mark).with_max_retries(0))
         .await?;
@@ -206,33 +234,64 @@ async fn create(
 
 async fn change(
     table: &DeltaTable,
-    files: &[DataFile],
-    replace: bool,
+    delta: &LogChange<'_>,
     mark: &Mark,
 ) -> Result<u64, DeltaTableError> {
     let state = table.snapshot()?;
     let mut actions: Vec<Action> = Vec::new();
-    if replace {
-        let all = state.snapshot().file_views(table.log_store().as_ref(), None);
-        let removed: Vec<Action> =
-            all.map_ok(|file| file.remove_action(true).into()).try_collect().await?;
-        actions.extend(removed);
+    actions.extend(metadata(state.metadata(), delta)?.map(Action::Metadata));
+    match delta.remove {
+        Removal::Nothing => {}
+        Removal::All => {
+            let all = state.snapshot().file_views(table.log_store().as_ref(), None);
+            let removed: Vec<Action> =
+                all.map_ok(|file| file.remove_action(true).into()).try_collect().await?;
+            actions.extend(removed);
+        }
+        Removal::Files(files) => {
+            actions.extend(files.iter().map(|file| Action::Remove(file.remove.clone())))
+        }
     }
-    actions.extend(files.iter().map(add));
+    actions.extend(delta.add.iter().map(add));
     let names = state.metadata().partition_columns();
     let partition_by = (!names.is_empty()).then(|| names.to_vec());
-    let mode = if replace { SaveMode::Overwrite } else { SaveMode::Append };
-    // An overwrite that let others' rows stay would not be one; deltalake's own check lets it pass beside an append.
-    let properties = if replace { properties(mark).with_max_retries(0) } else { properties(mark) };
+    let operation = match delta.remove {
+        Removal::Nothing => {
+            DeltaOperation::Write { mode: SaveMode::Append, partition_by, predicate: None }
+        }
+        Removal::All | Removal::Files(_) => {
+            DeltaOperation::Write { mode: SaveMode::Overwrite, partition_by, predicate: None }
+        }
+    };
+    // What was computed from a table holds for that table; deltalake's own check lets an overwrite pass beside an append.
+    let properties = match delta.remove {
+        Removal::Nothing if delta.schema.is_none() => properties(mark),
+        Removal::Nothing | Removal::All | Removal::Files(_) => properties(mark).with_max_retries(0),
+    };
     let committed = CommitBuilder::from(properties)
         .with_actions(actions)
-        .build(
-            Some(state),
-            table.log_store(),
-            DeltaOperation::Write { mode, partition_by, predicate: None },
-        )
+        .build(Some(state), table.log_store(), operation)
         .await?;
     Ok(committed.version())
+}
+
+/// The table's metadata as they become, where they change.
+fn metadata(now: &Metadata, delta: &LogChange<'_>) -> Result<Option<Metadata>, DeltaTableError> {
+    let news =
+        delta.properties.iter().filter(|(key, value)| now.configuration().get(*key) != Some(value));
+    let news: Vec<_> = news.collect();
+    if delta.schema.is_none() && news.is_empty() {
+        return Ok(None);
+    }
+    let mut metadata = now.clone();
+    if let Some(schema) = &delta.schema {
+        let columns: StructType = schema.as_ref().try_into_kernel()?;
+        metadata = metadata.with_schema(&columns)?;
+    }
+    for (key, value) in news {
+        metadata = metadata.add_config_key(key.clone(), value.clone())?;
+    }
+    Ok(Some(metadata))
 }
 
 fn properties(mark: &Mark) -> CommitProperties {

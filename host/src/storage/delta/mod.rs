@@ -1,6 +1,7 @@
 //! Delta tables: opening, what a table says of itself, and the one commit. The only place that names `deltalake`.
 
 mod commit;
+mod files;
 mod log;
 mod stats;
 
@@ -32,9 +33,12 @@ pub use self::commit::Base;
 pub use self::commit::CommitError;
 pub use self::commit::DataFile;
 pub use self::commit::Landed;
+pub use self::commit::LogChange;
 pub use self::commit::Mark;
+pub use self::commit::Removal;
 pub use self::commit::commit;
 pub use self::commit::landed_before;
+pub use self::files::StoredFile;
 pub use self::stats::stats;
 
 /// A table as of its newest version when it was opened.
@@ -74,15 +78,17 @@ impl Snapshot {
         let names = state.metadata().partition_columns().iter();
         let names: Result<Vec<_>, _> = names.map(|name| ColumnName::new(name.clone())).collect();
         let properties = state.metadata().configuration();
+        let is_true = |key| {
+            properties.get(key).is_some_and(|value: &String| value.eq_ignore_ascii_case("true"))
+        };
         Ok(TableFacts {
             schema: plain::plain_schema(&state.snapshot().arrow_schema()),
             partition_columns: names
                 .map_err(|what| StorageError::data(&self.path, DataPlace::default(), what))?,
             version: self.version(),
             rows: self.rows()?,
-            append_only: properties
-                .get("delta.appendOnly")
-                .is_some_and(|value| value.eq_ignore_ascii_case("true")),
+            append_only: is_true("delta.appendOnly"),
+            change_feed: is_true("delta.enableChangeDataFeed"),
             refusals: self.refusals().map_err(failed())?,
         })
     }

@@ -15,6 +15,8 @@ use super::delta;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 
+pub use self::fit::Ask;
+pub use self::fit::Landing;
 pub use self::fit::fit;
 pub use self::folder::STAGING;
 pub use self::folder::Survey;
@@ -60,6 +62,8 @@ pub struct TableFacts {
     pub rows: Option<u64>,
     /// Whether it takes no removals.
     pub append_only: bool,
+    /// Whether it keeps a feed of its changes (`delta.enableChangeDataFeed`), which whoever rewrites files has to write.
+    pub change_feed: bool,
     /// What it demands of writers and we do not do, by the names of the protocol.
     pub refusals: Vec<String>,
 }

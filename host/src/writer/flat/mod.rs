@@ -15,6 +15,7 @@ use super::Prepared;
 use super::Target;
 use super::WriteError;
 use super::Writer;
+use super::fitting::Fitting;
 use super::guard_empty;
 use super::stage::Staging;
 use super::staged::Staged;
@@ -35,6 +36,7 @@ use crate::table::TableChange;
 
 struct FlatWriter {
     place: Place,
+    fitting: Fitting,
     staging: Staging,
 }
 
@@ -74,8 +76,9 @@ pub(super) fn open(target: Target, landing: SchemaRef) -> Result<Box<dyn Writer>
     // An earlier try of this run may have died here.
     sync::remove_tree(&root)?;
     fs::create_dir(&root).map_err(StorageError::io(&root, "create it"))?;
+    let fitting = Fitting::new(&target, SchemaRef::clone(&landing));
     let staging = Staging::new(root, &target, landing);
-    Ok(Box::new(FlatWriter { place: Place { target, folder, made }, staging }))
+    Ok(Box::new(FlatWriter { place: Place { target, folder, made }, fitting, staging }))
 }
 
 /// The hidden folder next to the target: where a new folder waits, and where the old one goes.
@@ -86,11 +89,11 @@ fn beside(folder: &Path, target: &Target) -> PathBuf {
 
 impl Writer for FlatWriter {
     fn stage<'a>(&'a mut self, rows: &'a RecordBatch) -> BoxFuture<'a, Result<(), WriteError>> {
-        async move { self.staging.stage(rows) }.boxed()
+        async move { self.staging.stage(&self.fitting.fit(rows)?) }.boxed()
     }
 
     fn prepare(self: Box<Self>) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>> {
-        let Self { place, staging } = *self;
+        let Self { place, staging, fitting: _ } = *self;
         let (staged, sealed) = staging.finish();
         let waiting = Waiting { place, staged };
         async move {
@@ -113,7 +116,7 @@ impl Writer for FlatWriter {
     }
 
     fn abandon(self: Box<Self>) -> BoxFuture<'static, Result<(), WriteError>> {
-        let Self { place, staging } = *self;
+        let Self { place, staging, fitting: _ } = *self;
         let waiting = Waiting { place, staged: staging.stop() };
         async move { Ok(waiting.remove()?) }.boxed()
     }
@@ -123,13 +126,12 @@ impl Waiting {
     async fn prepared(&self) -> Result<(Option<Survey>, Counts), WriteError> {
         let rows = self.staged.rows;
         guard_empty(&self.place.target, rows)?;
-        let Target { path, format, schema, partition_columns, .. } = &self.place.target;
+        let Target { path, format, .. } = &self.place.target;
         let facts = target::inspect(path, format).await?;
         let at = problem::Place::field(path.display().to_string(), "");
         let landing =
-            target::fit(&facts, format, schema, partition_columns, &self.place.target.change, &at)
-                .map_err(WriteError::Refused)?;
-        if landing != self.staged.landing {
+            target::fit(&facts, &self.place.target.ask(), &at).map_err(WriteError::Refused)?;
+        if landing.rows != self.staged.landing {
             let what = "its columns have changed while rows were staged".to_owned();
             return Err(WriteError::Conflict { path: path.clone(), what });
         }

@@ -5,27 +5,44 @@ use std::sync::Arc;
 use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 
+use super::Ask;
 use super::Check;
+use super::Landing;
+use crate::flow::SchemaChange;
+use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::problem::Code;
 use crate::storage::plain::plain_type;
 use crate::storage::target::FolderFacts;
 use crate::storage::target::TableFacts;
 use crate::storage::target::types;
+use crate::table::IfExists;
+use crate::table::Scope;
 use crate::table::TableChange;
 
 impl Check<'_> {
     /// The columns as a target has them that is there already, in its order.
     fn existing(&mut self, known: &Schema, lacking_is_null: bool) -> Vec<Field> {
         let (schema, format) = (self.schema, self.format);
+        let adds = self.ask.schema_change == SchemaChange::Merge;
+        let mut new = Vec::new();
         for field in schema.fields() {
             if known.column_with_name(field.name()).is_none() {
                 let folded = |known: &&Arc<Field>| {
                     known.name().to_lowercase() == field.name().to_lowercase()
                 };
-                let hint = match known.fields().iter().find(folded) {
-                    Some(near) => format!("the target spells it `{}`", near.name()),
-                    None => "name the columns to write in `columns`, or write to a new target"
+                let near = known.fields().iter().find(folded);
+                if adds && near.is_none() {
+                    new.extend(self.fresh_field(field));
+                    continue;
+                }
+                let hint = match (near, self.format) {
+                    (Some(near), _) => format!("the target spells it `{}`", near.name()),
+                    (None, WriteFormat::Delta(_)) => {
+                        "name the columns to write in `columns`, or add it by `merge_schema: true`"
+                            .to_owned()
+                    }
+                    (None, _) => "name the columns to write in `columns`, or write to a new target"
                         .to_owned(),
                 };
                 self.add(
@@ -73,15 +90,22 @@ impl Check<'_> {
                 );
             }
         }
+        written.extend(new);
         written
     }
 
-    pub(super) fn table(
-        &mut self,
-        table: &TableFacts,
-        partition_columns: &[ColumnName],
-        change: &TableChange,
-    ) -> Vec<Field> {
+    pub(super) fn table(&mut self, table: &TableFacts) -> Landing {
+        let Ask { partition_columns, change, schema_change, .. } = *self.ask;
+        match change {
+            TableChange::Create { if_exists: IfExists::Skip } => return self.new_target(),
+            TableChange::Create { if_exists: IfExists::Refuse } => {
+                let what = "there is a table already".to_owned();
+                let hint = "name another one, or use a strategy that writes to it";
+                self.add(Code::Contradiction, "load_type", what, hint);
+                return self.new_target();
+            }
+            TableChange::Append {} | TableChange::Replace { .. } | TableChange::Merge(_) => {}
+        }
         for refusal in &table.refusals {
             let what = format!("the table demands {refusal}, which wasmhost does not do");
             self.add(
@@ -100,20 +124,62 @@ impl Check<'_> {
                 "use `append`, or clear the table's property",
             );
         }
+        let rewrites = matches!(
+            change,
+            TableChange::Merge(_) | TableChange::Replace { scope: Scope::Predicate(_), .. }
+        );
+        if table.change_feed && rewrites {
+            let what = "the table keeps a feed of its changes (`delta.enableChangeDataFeed`), which wasmhost does not write";
+            let hint = "clear the table's property, or use `append` or `overwrite`";
+            self.add(Code::NotOffered, "load_type", what.to_owned(), hint);
+        }
         self.split_alike(&table.partition_columns, partition_columns);
-        self.existing(&table.schema, true)
+        match schema_change {
+            SchemaChange::Overwrite => {
+                let rows = self.fresh();
+                let evolves = Schema::new(rows.clone()) != *table.schema;
+                self.landing(rows.clone(), rows, evolves)
+            }
+            SchemaChange::Refuse | SchemaChange::Merge => {
+                let rows = self.existing(&table.schema, true);
+                let known = table.schema.fields().iter().map(|field| field.as_ref().clone());
+                let mut all: Vec<Field> = known.collect();
+                let new = rows
+                    .iter()
+                    .filter(|field| table.schema.column_with_name(field.name()).is_none());
+                let new: Vec<_> = new.cloned().collect();
+                let evolves = !new.is_empty();
+                all.extend(new);
+                let landing = self.landing(rows, all, evolves);
+                self.own_columns_are_there(table, &landing);
+                landing
+            }
+        }
     }
 
-    pub(super) fn folder(
-        &mut self,
-        folder: &FolderFacts,
-        partition_columns: &[ColumnName],
-        change: &TableChange,
-    ) -> Vec<Field> {
+    /// A table that another strategy filled lacks the columns of this one.
+    fn own_columns_are_there(&mut self, table: &TableFacts, landing: &Landing) {
+        let TableChange::Merge(merge) = self.ask.change else { return };
+        if self.ask.schema_change == SchemaChange::Merge {
+            return;
+        }
+        let lacking = |name: &&str| {
+            table.schema.column_with_name(name).is_none()
+                && landing.table.column_with_name(name).is_some()
+        };
+        for name in merge.own_columns().into_iter().filter(lacking) {
+            let what = format!("the target has no column `{name}`, which the strategy writes");
+            let hint = "`merge_schema: true` adds it; the rows that are there have NULL in it";
+            self.add(Code::Schema, "load_type", what, hint);
+        }
+    }
+
+    pub(super) fn folder(&mut self, folder: &FolderFacts) -> Landing {
+        let Ask { partition_columns, change, .. } = *self.ask;
         let list = |names: &[String]| {
             names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         };
-        match change {
+        let rows = match change {
             TableChange::Append {} => {
                 if !folder.other_data.is_empty() {
                     let what = format!(
@@ -156,7 +222,8 @@ impl Check<'_> {
                 }
                 self.fresh()
             }
-        }
+        };
+        self.landing(rows.clone(), rows, false)
     }
 
     fn split_alike(&mut self, known: &[ColumnName], asked: &[ColumnName]) {

@@ -5,6 +5,7 @@ mod existing;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
@@ -12,6 +13,7 @@ use arrow::datatypes::SchemaRef;
 use super::TargetFacts;
 use super::TargetState;
 use super::types;
+use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::problem::Code;
@@ -19,40 +21,84 @@ use crate::problem::Place;
 use crate::problem::Problem;
 use crate::problem::known_names;
 use crate::storage::partition;
+use crate::storage::text::utc;
+use crate::table::DELETED_AT;
+use crate::table::Merge;
+use crate::table::Rows;
+use crate::table::Scope;
 use crate::table::TableChange;
 
-/// The columns as they are written, in the target's order and types; a column that is not nullable takes no NULL.
+/// What is to be written to a target.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// How.
+    pub format: &'a WriteFormat,
+    /// The columns of the rows.
+    pub schema: &'a Schema,
+    /// Columns whose values split the table into folders, outermost first.
+    pub partition_columns: &'a [ColumnName],
+    /// What becomes of the target's rows.
+    pub change: &'a TableChange,
+    /// What becomes of columns that the target lacks.
+    pub schema_change: SchemaChange,
+}
+
+/// Rows and target together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    /// The rows' columns as they are written, in the target's order and types; one that is not nullable takes no NULL.
+    pub rows: SchemaRef,
+    /// All columns that the target has afterwards, those of the change itself among them.
+    pub table: SchemaRef,
+    /// Whether a target that is there gets other columns than it has.
+    pub evolves: bool,
+}
+
+/// How the rows land.
 ///
 /// # Errors
-/// Every reason why rows of `schema` cannot be loaded into the target so, each at its field below `at`.
-pub fn fit(
-    facts: &TargetFacts,
-    format: &WriteFormat,
-    schema: &Schema,
-    partition_columns: &[ColumnName],
-    change: &TableChange,
-    at: &Place,
-) -> Result<SchemaRef, Vec<Problem>> {
-    let mut check = Check { format, schema, at, problems: Vec::new() };
+/// Every reason why such rows cannot be loaded into the target so, each at its field below `at`.
+pub fn fit(facts: &TargetFacts, ask: &Ask<'_>, at: &Place) -> Result<Landing, Vec<Problem>> {
+    let Ask { format, schema, partition_columns, .. } = *ask;
+    let mut check = Check { format, schema, at, ask, problems: Vec::new() };
     check.names();
     check.partitions(partition_columns);
-    let written = match &facts.state {
-        TargetState::Absent => check.fresh(),
-        TargetState::Table(table) => check.table(table, partition_columns, change),
-        TargetState::Folder(folder) => check.folder(folder, partition_columns, change),
+    check.offered();
+    let landing = match &facts.state {
+        TargetState::Absent => check.new_target(),
+        TargetState::Table(table) => check.table(table),
+        TargetState::Folder(folder) => check.folder(folder),
         TargetState::Unusable { what, hint } => {
             let what = format!("`{}`: {what}", facts.path.display());
             check.add(Code::WrongValue, "path", what, hint.clone());
-            Vec::new()
+            check.new_target()
         }
     };
-    if check.problems.is_empty() { Ok(Arc::new(Schema::new(written))) } else { Err(check.problems) }
+    if check.problems.is_empty() { Ok(landing) } else { Err(check.problems) }
+}
+
+/// The columns that a change adds itself.
+fn own_fields(merge: &Merge, rows: &[Field]) -> Vec<Field> {
+    let fields = merge.own_columns().into_iter().map(|name| {
+        let data_type = match &merge.rows {
+            Rows::Version(versions) if name != versions.is_current.as_str() => {
+                let effective =
+                    rows.iter().find(|field| field.name() == versions.effective.as_str());
+                effective.map_or(DataType::Boolean, |field| field.data_type().clone())
+            }
+            _ if name == DELETED_AT => utc(),
+            _ => DataType::Boolean,
+        };
+        Field::new(name, data_type, true)
+    });
+    fields.collect()
 }
 
 struct Check<'a> {
     format: &'a WriteFormat,
     schema: &'a Schema,
     at: &'a Place,
+    ask: &'a Ask<'a>,
     problems: Vec<Problem>,
 }
 
@@ -151,24 +197,78 @@ impl Check<'_> {
         }
     }
 
-    /// The columns as a new target has them.
-    fn fresh(&mut self) -> Vec<Field> {
-        let (schema, format) = (self.schema, self.format);
-        let mut written = Vec::new();
-        for field in schema.fields() {
-            match types::written(format, field.data_type()) {
-                Ok(data_type) => written.push(Field::new(field.name(), data_type, true)),
-                Err(why) => {
-                    let what = format!(
-                        "column `{}` is {}, which {} cannot hold",
-                        field.name(),
-                        field.data_type(),
-                        format.name()
-                    );
-                    self.add(Code::Schema, "columns", what, why);
+    /// Flat files are added to or replaced as a whole.
+    fn offered(&mut self) {
+        let flat = !matches!(self.format, WriteFormat::Delta(_));
+        let whole = matches!(
+            self.ask.change,
+            TableChange::Append {} | TableChange::Replace { scope: Scope::All, .. }
+        );
+        if flat && !(whole && self.ask.schema_change == SchemaChange::Refuse) {
+            let what = format!("`{}` takes `append` and `overwrite`", self.format.name());
+            self.add(Code::NotOffered, "load_type", what, "use one of these, or a Delta table");
+        }
+        let rewrites = matches!(
+            self.ask.change,
+            TableChange::Merge(_) | TableChange::Replace { scope: Scope::Predicate(_), .. }
+        );
+        if rewrites && !flat {
+            let what = "this version does not rewrite single rows of a table".to_owned();
+            let hint = "use `append`, `overwrite` or `overwrite_partitions` by partition columns";
+            self.add(Code::NotOffered, "load_type", what, hint);
+        }
+    }
+
+    /// The target as the rows make it.
+    fn new_target(&mut self) -> Landing {
+        let rows = self.fresh();
+        self.landing(rows.clone(), rows, false)
+    }
+
+    /// Adds the columns of the change itself to those of the table.
+    fn landing(&mut self, rows: Vec<Field>, mut table: Vec<Field>, mut evolves: bool) -> Landing {
+        if let TableChange::Merge(merge) = self.ask.change {
+            for own in own_fields(merge, &rows) {
+                match table.iter().find(|field| field.name() == own.name()) {
+                    Some(known) if types::same(known.data_type(), own.data_type()) => {}
+                    Some(known) => {
+                        let what = format!(
+                            "the target's column `{}` is {}; the strategy needs it as {}",
+                            own.name(),
+                            known.data_type(),
+                            own.data_type()
+                        );
+                        self.add(Code::Schema, "load_type", what, "load into another table");
+                    }
+                    None => {
+                        evolves = true;
+                        table.push(own);
+                    }
                 }
             }
         }
-        written
+        Landing { rows: Arc::new(Schema::new(rows)), table: Arc::new(Schema::new(table)), evolves }
+    }
+
+    /// The columns as a new target has them.
+    fn fresh(&mut self) -> Vec<Field> {
+        self.schema.fields().iter().filter_map(|field| self.fresh_field(field)).collect()
+    }
+
+    /// A column as a target gets it that does not have it yet.
+    fn fresh_field(&mut self, field: &Field) -> Option<Field> {
+        match types::written(self.format, field.data_type()) {
+            Ok(data_type) => Some(Field::new(field.name(), data_type, true)),
+            Err(why) => {
+                let what = format!(
+                    "column `{}` is {}, which {} cannot hold",
+                    field.name(),
+                    field.data_type(),
+                    self.format.name()
+                );
+                self.add(Code::Schema, "columns", what, why);
+                None
+            }
+        }
     }
 }

@@ -1,0 +1,64 @@
+//! The data files that a table has now.
+
+use std::path::PathBuf;
+
+use deltalake::kernel::Remove;
+use futures::StreamExt;
+
+use super::Snapshot;
+use crate::storage::DataPlace;
+use crate::storage::StorageError;
+use crate::storage::partition::Values;
+
+/// A data file of a table, as the log tells of it.
+#[derive(Debug, Clone)]
+pub struct StoredFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The value of each of the table's partition columns, as text.
+    pub values: Values,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its rows, where the log tells.
+    pub rows: Option<u64>,
+    /// Whether a deletion vector hides some of its rows.
+    pub hides_rows: bool,
+    pub(super) remove: Remove,
+}
+
+impl Snapshot {
+    /// The data files, the oldest first.
+    ///
+    /// # Errors
+    /// Where the log cannot be read, and where a file lies outside of the table's folder.
+    pub async fn files(&self) -> Result<Vec<StoredFile>, StorageError> {
+        let failed = || StorageError::library(&self.path, "read the table's list of files");
+        let state = self.table.snapshot().map_err(failed())?;
+        let columns = state.metadata().partition_columns().to_vec();
+        let log = self.table.log_store();
+        let mut views = state.snapshot().file_views(log.as_ref(), None);
+        let mut files = Vec::new();
+        while let Some(view) = views.next().await {
+            let view = view.map_err(failed())?;
+            let inner = view.path().into_owned();
+            if inner.contains("://") || inner.starts_with('/') {
+                let what = format!("the table's file `{inner}` lies outside of its folder");
+                return Err(StorageError::data(&self.path, DataPlace::default(), what)
+                    .hint("it is a shallow clone; write to a copy of its own"));
+            }
+            let mut map = view.partition_values_map();
+            // The protocol knows no empty text here: it is NULL.
+            let value = |name: &String| map.remove(name).flatten().filter(|text| !text.is_empty());
+            files.push(StoredFile {
+                path: self.path.join(&inner),
+                values: columns.iter().map(value).collect(),
+                bytes: u64::try_from(view.size()).unwrap_or_default(),
+                rows: view.num_records().map(|rows| rows as u64),
+                hides_rows: view.deletion_vector_descriptor().is_some(),
+                remove: view.remove_action(true),
+            });
+        }
+        files.reverse();
+        Ok(files)
+    }
+}
