@@ -5,6 +5,7 @@
 mod delta;
 mod fitting;
 mod flat;
+mod merge;
 mod stage;
 mod staged;
 

@@ -3,6 +3,7 @@
 mod commit;
 mod files;
 mod log;
+mod rows;
 mod stats;
 
 use std::fs;
@@ -39,6 +40,9 @@ pub use self::commit::Removal;
 pub use self::commit::commit;
 pub use self::commit::landed_before;
 pub use self::files::StoredFile;
+pub use self::rows::OpenFile;
+pub use self::rows::Piece;
+pub use self::rows::PieceRows;
 pub use self::stats::stats;
 
 /// A table as of its newest version when it was opened.

@@ -1,5 +1,7 @@
 //! Load strategies: what the flow asks for becomes one table change. Pure, and the only place that knows all strategies.
 
+pub mod history;
+
 use arrow::datatypes::Schema;
 
 use crate::flow::Changes;

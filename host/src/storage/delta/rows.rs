@@ -1,0 +1,235 @@
+//! The rows of a table's data files, a row group at a time, so that several threads share the work.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::array::ArrayRef;
+use arrow::array::RecordBatch;
+use arrow::array::RecordBatchOptions;
+use arrow::array::StringArray;
+use arrow::array::UInt32Array;
+use arrow::array::new_null_array;
+use arrow::compute::take;
+use arrow::datatypes::DataType;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+
+use super::StoredFile;
+use crate::name::ColumnName;
+use crate::storage::DataPlace;
+use crate::storage::StorageError;
+use crate::storage::plain;
+
+/// Rows of a batch that is read.
+const BATCH_ROWS: usize = 8_192;
+
+/// A data file whose footer was read.
+#[derive(Debug)]
+pub struct OpenFile<'a> {
+    stored: &'a StoredFile,
+    footer: ArrowReaderMetadata,
+    partition_columns: &'a [ColumnName],
+}
+
+/// A row group of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    group: usize,
+    /// The place of its first row in the file.
+    pub first_row: u32,
+}
+
+impl<'a> OpenFile<'a> {
+    /// Reads the footer.
+    ///
+    /// # Errors
+    /// Where the file is missing or no Parquet, and where it is too large to be told apart by row.
+    pub fn open(
+        stored: &'a StoredFile,
+        partition_columns: &'a [ColumnName],
+    ) -> Result<Self, StorageError> {
+        let path = &stored.path;
+        let file = File::open(path).map_err(StorageError::io(path, "open it"))?;
+        let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
+            .map_err(StorageError::library(path, "read its footer"))?;
+        if stored.hides_rows {
+            let what = "a deletion vector hides some of its rows, which wasmhost does not read yet";
+            return Err(StorageError::data(path, DataPlace::default(), what)
+                .hint("let the engine that wrote it compact the table first"));
+        }
+        if u32::try_from(footer.metadata().file_metadata().num_rows()).is_err() {
+            let what = "it has more than four billion rows";
+            return Err(StorageError::data(path, DataPlace::default(), what));
+        }
+        Ok(Self { stored, footer, partition_columns })
+    }
+
+    /// Its rows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        u64::try_from(self.footer.metadata().file_metadata().num_rows()).unwrap_or_default()
+    }
+
+    /// Its row groups.
+    #[must_use]
+    pub fn pieces(&self) -> Vec<Piece> {
+        let mut first_row = 0;
+        let groups = self.footer.metadata().row_groups().iter().enumerate();
+        let pieces = groups.map(|(group, facts)| {
+            let piece = Piece { group, first_row };
+            // `open` has refused what does not fit.
+            first_row += u32::try_from(facts.num_rows()).unwrap_or_default();
+            piece
+        });
+        pieces.collect()
+    }
+
+    /// The least and the largest value of a column in each row group, where the file tells; NULL for groups that do not. They
+    /// bound the values, and need not occur.
+    #[must_use]
+    pub fn bounds(&self, column: &str, data_type: &DataType) -> Option<(ArrayRef, ArrayRef)> {
+        let groups = self.footer.metadata().row_groups();
+        if let Some(place) = self.partition_columns.iter().position(|it| it.as_str() == column) {
+            let constant = self.constant(place, data_type, groups.len()).ok()?;
+            return Some((Arc::clone(&constant), constant));
+        }
+        let converter = StatisticsConverter::try_new(
+            column,
+            self.footer.schema(),
+            self.footer.parquet_schema(),
+        )
+        .ok()?;
+        let low = converter.row_group_mins(groups).ok()?;
+        let high = converter.row_group_maxes(groups).ok()?;
+        let plain = |bound: &ArrayRef| plain::cast_exact(bound, data_type).ok();
+        Some((plain(&low)?, plain(&high)?))
+    }
+
+    /// Reads a row group's columns of `schema`, in these types; those that the file lacks are NULL.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened again.
+    pub fn read(&'a self, piece: Piece, schema: &SchemaRef) -> Result<PieceRows<'a>, StorageError> {
+        let path = &self.stored.path;
+        let file = File::open(path).map_err(StorageError::io(path, "open it"))?;
+        let found = |name: &str| self.footer.schema().index_of(name).ok();
+        let mut roots: Vec<usize> =
+            schema.fields().iter().filter_map(|field| found(field.name())).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        let origin = |name: &String| match self
+            .partition_columns
+            .iter()
+            .position(|it| it.as_str() == name)
+        {
+            Some(place) => Origin::Partition(place),
+            None => match found(name).and_then(|root| roots.binary_search(&root).ok()) {
+                Some(place) => Origin::File(place),
+                None => Origin::Absent,
+            },
+        };
+        let origins = schema.fields().iter().map(|field| origin(field.name())).collect();
+        let mask = ProjectionMask::roots(self.footer.parquet_schema(), roots.iter().copied());
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.footer.clone())
+            .with_projection(mask)
+            .with_row_groups(vec![piece.group])
+            .with_batch_size(BATCH_ROWS)
+            .build()
+            .map_err(StorageError::library(path, "read it"))?;
+        Ok(PieceRows {
+            file: self,
+            schema: Arc::clone(schema),
+            origins,
+            reader,
+            next_row: piece.first_row,
+        })
+    }
+
+    /// The value of a partition column, so many times.
+    fn constant(
+        &self,
+        place: usize,
+        data_type: &DataType,
+        rows: usize,
+    ) -> Result<ArrayRef, StorageError> {
+        let path = &self.stored.path;
+        let value = self.stored.values.get(place).cloned().flatten();
+        let Some(value) = value else { return Ok(new_null_array(data_type, rows)) };
+        let text: ArrayRef = Arc::new(StringArray::from(vec![value]));
+        let one = plain::cast_exact(&text, data_type).map_err(|misfit| {
+            let what = format!("its partition value: {}", misfit.what);
+            StorageError::data(path, DataPlace::default(), what)
+        })?;
+        take(&one, &UInt32Array::from(vec![0; rows]), None)
+            .map_err(StorageError::library(path, "repeat its partition value"))
+    }
+}
+
+/// Where a column comes from.
+#[derive(Debug, Clone, Copy)]
+enum Origin {
+    File(usize),
+    Partition(usize),
+    Absent,
+}
+
+/// The batches of a row group.
+#[expect(missing_debug_implementations, reason = "the Parquet reader has none")]
+pub struct PieceRows<'a> {
+    file: &'a OpenFile<'a>,
+    schema: SchemaRef,
+    origins: Vec<Origin>,
+    reader: ParquetRecordBatchReader,
+    next_row: u32,
+}
+
+impl PieceRows<'_> {
+    fn shaped(&self, batch: &RecordBatch) -> Result<RecordBatch, StorageError> {
+        let path = &self.file.stored.path;
+        let rows = batch.num_rows();
+        let columns =
+            self.origins.iter().zip(self.schema.fields()).map(|(origin, field)| match origin {
+                Origin::Absent => Ok(new_null_array(field.data_type(), rows)),
+                Origin::Partition(place) => self.file.constant(*place, field.data_type(), rows),
+                Origin::File(place) => plain::cast_exact(batch.column(*place), field.data_type())
+                    .map_err(|misfit| {
+                        let at = DataPlace {
+                            line: None,
+                            row: Some(u64::from(self.next_row) + misfit.index as u64 + 1),
+                            column: Some(field.name().clone()),
+                        };
+                        StorageError::data(path, at, misfit.what)
+                    }),
+            });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(StorageError::library(path, "make a batch of its rows"))
+    }
+}
+
+/// The place of each batch's first row in the file, and the batch.
+impl Iterator for PieceRows<'_> {
+    type Item = Result<(u32, RecordBatch), StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = match self.reader.next()? {
+            Ok(batch) => batch,
+            Err(error) => {
+                let failed = StorageError::library(&self.file.stored.path, "read its rows");
+                return Some(Err(failed(error)));
+            }
+        };
+        let shaped = self.shaped(&batch);
+        let first = self.next_row;
+        // `open` has refused files with more rows.
+        self.next_row += u32::try_from(batch.num_rows()).unwrap_or_default();
+        Some(shaped.map(|batch| (first, batch)))
+    }
+}

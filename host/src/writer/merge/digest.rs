@@ -1,0 +1,102 @@
+//! Digests: 128 bits that stand for the values of some columns of a row. Values are taken column by column with their types, each
+//! with its length, so different rows have different bytes; the seed is the run's, so nobody can prepare two with one digest.
+
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::array::ArrayRef;
+use arrow::array::AsArray;
+use arrow::array::RecordBatch;
+use arrow::compute::SortOptions;
+use arrow::datatypes::DataType;
+use arrow::datatypes::Float32Type;
+use arrow::datatypes::Float64Type;
+use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
+use arrow_row::RowConverter;
+use arrow_row::Rows;
+use arrow_row::SortField;
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+/// Reads some columns of a row as bytes: equal bytes are equal values, and bytes order as values do, NULL first.
+#[derive(Debug)]
+pub(super) struct RowBytes {
+    converter: RowConverter,
+    columns: Vec<String>,
+}
+
+impl RowBytes {
+    /// Columns of the schema, each with its order.
+    pub(super) fn new(
+        schema: &Schema,
+        columns: impl IntoIterator<Item = (String, SortOptions)>,
+    ) -> Result<Self, ArrowError> {
+        let mut names = Vec::new();
+        let mut fields = Vec::new();
+        for (name, order) in columns {
+            let data_type = schema.field_with_name(&name)?.data_type().clone();
+            fields.push(SortField::new_with_options(data_type, order));
+            names.push(name);
+        }
+        Ok(Self { converter: RowConverter::new(fields)?, columns: names })
+    }
+
+    /// Low values first, NULL before them.
+    pub(super) fn ascending(schema: &Schema, columns: &[String]) -> Result<Self, ArrowError> {
+        let order = SortOptions { descending: false, nulls_first: true };
+        Self::new(schema, columns.iter().map(|name| (name.clone(), order)))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The bytes of each row; the columns are found by name.
+    pub(super) fn rows(&self, batch: &RecordBatch) -> Result<Rows, ArrowError> {
+        let columns = self.columns.iter().map(|name| {
+            let place = batch.schema_ref().index_of(name)?;
+            Ok(one_nan(batch.column(place)))
+        });
+        let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
+        if columns.is_empty() {
+            let mut rows = self.converter.empty_rows(batch.num_rows(), 0);
+            let none = self.converter.convert_columns(&[])?;
+            (0..batch.num_rows().min(none.num_rows())).for_each(|row| rows.push(none.row(row)));
+            return Ok(rows);
+        }
+        self.converter.convert_columns(&columns)
+    }
+
+    /// The digest of each row.
+    pub(super) fn digests(&self, batch: &RecordBatch, seed: u64) -> Result<Vec<u128>, ArrowError> {
+        if self.is_empty() {
+            return Ok(vec![0; batch.num_rows()]);
+        }
+        let rows = self.rows(batch)?;
+        Ok(rows.iter().map(|row| xxh3_128_with_seed(row.data(), seed)).collect())
+    }
+
+    /// The values that these bytes stand for.
+    pub(super) fn values<'a>(
+        &self,
+        bytes: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Vec<ArrayRef>, ArrowError> {
+        let parser = self.converter.parser();
+        self.converter.convert_rows(bytes.into_iter().map(|bytes| parser.parse(bytes)))
+    }
+}
+
+/// Floats with one NaN and one zero: however they are spelt in bits, they are the same value.
+fn one_nan(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Float64 => {
+            let plain = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
+            Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(plain))
+        }
+        DataType::Float32 => {
+            let plain = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
+            Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(plain))
+        }
+        _ => Arc::clone(column),
+    }
+}
