@@ -17,6 +17,8 @@ use super::WriteError;
 use super::Writer;
 use super::fitting::Fitting;
 use super::guard_empty;
+use super::merge::Effect;
+use super::merge::Intake;
 use super::stage::Staging;
 use super::staged::Staged;
 use crate::problem::Place;
@@ -47,7 +49,15 @@ const TRIES_MAX: usize = 5;
 struct DeltaWriter {
     run: Run,
     fitting: Fitting,
-    staging: Staging,
+    incoming: Incoming,
+}
+
+/// Rows on their way.
+enum Incoming {
+    /// To files that the commit names.
+    Files(Staging),
+    /// To where they wait until the table was looked at.
+    Held(Box<Intake>),
 }
 
 /// Where a run writes, and what it made there.
@@ -62,8 +72,11 @@ struct Run {
 /// A run's files, in the table's folder and not in its log.
 struct Orphans {
     run: Run,
-    staged: Staged,
+    staged: Vec<Staged>,
+    /// The staged files as the log will name them.
     files: Vec<DataFile>,
+    /// Rows of which files are made anew for each state of the table.
+    held: Option<Box<Intake>>,
 }
 
 struct DeltaPrepared {
@@ -91,8 +104,16 @@ pub(super) fn open(target: Target, landing: Landing) -> Result<Box<dyn Writer>, 
     let made = sync::make_folder(&target.path)?;
     let landing = canonical(&target, landing)?;
     let fitting = Fitting::new(&target, SchemaRef::clone(&landing.rows));
-    let staging = Staging::new(target.path.clone(), &target, SchemaRef::clone(&landing.rows));
-    Ok(Box::new(DeltaWriter { run: Run { target, landing, made }, fitting, staging }))
+    let incoming = match &target.change {
+        TableChange::Merge(merge) => {
+            Incoming::Held(Box::new(Intake::new(&target, merge, &landing)?))
+        }
+        _ => {
+            let rows = SchemaRef::clone(&landing.rows);
+            Incoming::Files(Staging::new(target.path.clone(), &target, rows))
+        }
+    };
+    Ok(Box::new(DeltaWriter { run: Run { target, landing, made }, fitting, incoming }))
 }
 
 /// The columns as the table gives them back.
@@ -106,13 +127,26 @@ fn canonical(target: &Target, landing: Landing) -> Result<Landing, WriteError> {
 
 impl Writer for DeltaWriter {
     fn stage<'a>(&'a mut self, rows: &'a RecordBatch) -> BoxFuture<'a, Result<(), WriteError>> {
-        async move { self.staging.stage(&self.fitting.fit(rows)?) }.boxed()
+        async move {
+            let rows = self.fitting.fit(rows)?;
+            match &mut self.incoming {
+                Incoming::Files(staging) => staging.stage(&rows),
+                Incoming::Held(intake) => intake.push(rows),
+            }
+        }
+        .boxed()
     }
 
     fn prepare(self: Box<Self>) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>> {
-        let Self { run, staging, fitting: _ } = *self;
-        let (staged, sealed) = staging.finish();
-        let mut orphans = Orphans { run, staged, files: Vec::new() };
+        let Self { run, incoming, fitting: _ } = *self;
+        let (staged, held, sealed) = match incoming {
+            Incoming::Files(staging) => {
+                let (staged, sealed) = staging.finish();
+                (vec![staged], None, sealed)
+            }
+            Incoming::Held(intake) => (Vec::new(), Some(intake), Ok(())),
+        };
+        let mut orphans = Orphans { run, staged, files: Vec::new(), held };
         async move {
             let judged = match sealed.and_then(|()| orphans.name_files()) {
                 Ok(()) => orphans.judged().await,
@@ -131,8 +165,12 @@ impl Writer for DeltaWriter {
     }
 
     fn abandon(self: Box<Self>) -> BoxFuture<'static, Result<(), WriteError>> {
-        let Self { run, staging, fitting: _ } = *self;
-        let orphans = Orphans { run, staged: staging.stop(), files: Vec::new() };
+        let Self { run, incoming, fitting: _ } = *self;
+        let staged = match incoming {
+            Incoming::Files(staging) => vec![staging.stop()],
+            Incoming::Held(_) => Vec::new(),
+        };
+        let orphans = Orphans { run, staged, files: Vec::new(), held: None };
         async move { orphans.remove() }.boxed()
     }
 }
@@ -141,7 +179,7 @@ impl Orphans {
     /// The staged files as the log will name them.
     fn name_files(&mut self) -> Result<(), WriteError> {
         let target = &self.run.target;
-        let files = self.staged.files.iter().map(|file| {
+        let files = self.staged.iter().flat_map(|staged| &staged.files).map(|file| {
             let path = target.path.join(&file.path);
             let modified = fs::metadata(&path).and_then(|facts| facts.modified());
             let modified = modified.map_err(StorageError::io(&path, "look at it"))?;
@@ -161,10 +199,13 @@ impl Orphans {
     }
 
     /// The change against the table as it is now.
-    async fn judged(&self) -> Result<Judged, WriteError> {
-        let rows = self.staged.rows;
+    async fn judged(&mut self) -> Result<Judged, WriteError> {
+        let rows = self.staged.iter().map(|staged| staged.rows).sum();
         guard_empty(&self.run.target, rows)?;
         let base = self.base().await?;
+        if self.held.is_some() {
+            return self.merged(base).await;
+        }
         let counts = Counts {
             rows_written: rows,
             rows_inserted: rows,
@@ -195,6 +236,27 @@ impl Orphans {
         Ok(Judged { base, removed, counts })
     }
 
+    /// A merge against the table as it is now; files of an earlier try go.
+    async fn merged(&mut self, base: Base) -> Result<Judged, WriteError> {
+        self.remove_files()?;
+        self.files.clear();
+        let stored = match &base {
+            Base::Table(table) => table.files().await?,
+            Base::Nothing { .. } => Vec::new(),
+        };
+        let Some(intake) = &self.held else {
+            return Ok(Judged { base, removed: Removed::Nothing, counts: Counts::default() });
+        };
+        let Effect { staged, replaced, counts } = intake.compute(&self.run.target, &stored)?;
+        self.staged = staged;
+        self.name_files()?;
+        let removed = match &base {
+            Base::Table(_) => Removed::Files(replaced),
+            Base::Nothing { .. } => Removed::Nothing,
+        };
+        Ok(Judged { base, removed, counts })
+    }
+
     /// The table's files of the partitions that staged rows are in.
     async fn in_staged_partitions(&self, table: &Snapshot) -> Result<Vec<StoredFile>, WriteError> {
         let Target { path, partition_columns, .. } = &self.run.target;
@@ -205,7 +267,8 @@ impl Orphans {
         let types: Vec<_> = columns
             .collect::<Result<_, _>>()
             .map_err(StorageError::library(path, "find its partition columns"))?;
-        let staged: HashSet<_> = self.staged.files.iter().map(|file| &file.values).collect();
+        let staged = self.staged.iter().flat_map(|staged| &staged.files);
+        let staged: HashSet<_> = staged.map(|file| &file.values).collect();
         let mut found = Vec::new();
         for file in table.files().await? {
             // Another engine may spell the same value in another way.
@@ -238,8 +301,12 @@ impl Orphans {
         })
     }
 
+    fn remove_files(&self) -> Result<(), WriteError> {
+        Ok(self.staged.iter().try_for_each(Staged::remove_files)?)
+    }
+
     fn remove(&self) -> Result<(), WriteError> {
-        self.staged.remove_files()?;
+        self.remove_files()?;
         // The folder stays as soon as anything is in it, such as a table that somebody else has made by now.
         if let Some(made) = &self.run.made {
             sync::remove_empty(&self.run.target.path, made);
@@ -266,9 +333,9 @@ impl Prepared for DeltaPrepared {
     }
 
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<Commit, WriteError>> {
-        let Self { orphans, judged } = *self;
+        let Self { mut orphans, judged } = *self;
         async move {
-            match land(&orphans, judged).await {
+            match land(&mut orphans, judged).await {
                 Ok(commit @ Commit::Applied(..)) => Ok(commit),
                 Ok(other) => {
                     // The table is as it should be; leftovers beside it are no reason to say otherwise.
@@ -292,9 +359,8 @@ impl Prepared for DeltaPrepared {
 
 /// Commits. Whoever lost a race judges its change against the table as it is now; only an overwrite of the whole table holds for
 /// the state that was judged and for no other.
-async fn land(orphans: &Orphans, mut judged: Judged) -> Result<Commit, WriteError> {
-    let target = &orphans.run.target;
-    let (path, mark) = (&target.path, orphans.mark());
+async fn land(orphans: &mut Orphans, mut judged: Judged) -> Result<Commit, WriteError> {
+    let (path, mark) = (orphans.run.target.path.clone(), orphans.mark());
     let mut tries = 1;
     loop {
         let remove = match &judged.removed {
@@ -307,9 +373,9 @@ async fn land(orphans: &Orphans, mut judged: Judged) -> Result<Commit, WriteErro
             add: &orphans.files,
             remove,
             schema: orphans.run.landing.evolves.then(|| orphans.run.landing.table.clone()),
-            properties: &target.table_properties,
+            properties: &orphans.run.target.table_properties,
         };
-        match delta::commit(path, &judged.base, &change, &mark).await {
+        match delta::commit(&path, &judged.base, &change, &mark).await {
             Ok(Landed::Now(version)) => {
                 return Ok(Commit::Applied(judged.counts, Some(version)));
             }
@@ -320,10 +386,10 @@ async fn land(orphans: &Orphans, mut judged: Judged) -> Result<Commit, WriteErro
                 judged = orphans.judged().await?;
             }
             Err(CommitError::Conflict { source }) => {
-                return Err(WriteError::Conflict { path: path.clone(), what: source.to_string() });
+                return Err(WriteError::Conflict { path, what: source.to_string() });
             }
             Err(CommitError::Unknown { source }) => {
-                return Err(WriteError::Unknown { path: path.clone(), source });
+                return Err(WriteError::Unknown { path, source });
             }
             Err(CommitError::Failed(error)) => return Err(WriteError::Storage(error)),
         }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use arrow::array::Array;
 use arrow::array::ArrayRef;
 use arrow::array::RecordBatch;
 use arrow::array::RecordBatchOptions;

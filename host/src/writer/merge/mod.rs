@@ -125,10 +125,10 @@ impl Intake {
 
     /// Takes rows as they land.
     pub(super) fn push(&mut self, rows: RecordBatch) -> Result<(), WriteError> {
-        let failed = || StorageError::library(&self.path, "read keys");
         if !self.merge.nulls_match {
             self.note_nulls(&rows)?;
         }
+        let failed = || StorageError::library(&self.path, "read keys");
         self.keys.extend(self.key.digests(&rows, self.seed).map_err(failed())?);
         self.contents.extend(self.content.digests(&rows, self.seed).map_err(failed())?);
         if !self.order.is_empty() {

@@ -24,6 +24,7 @@ use crate::storage::partition;
 use crate::storage::text::utc;
 use crate::table::DELETED_AT;
 use crate::table::Merge;
+use crate::table::Missing;
 use crate::table::Rows;
 use crate::table::Scope;
 use crate::table::TableChange;
@@ -75,6 +76,12 @@ pub fn fit(facts: &TargetFacts, ask: &Ask<'_>, at: &Place) -> Result<Landing, Ve
         }
     };
     if check.problems.is_empty() { Ok(landing) } else { Err(check.problems) }
+}
+
+/// The merges that this version does.
+fn is_offered(merge: &Merge) -> bool {
+    let plain = matches!(&merge.rows, Rows::Update(update) if update.condition.is_none());
+    plain && merge.delete_when.is_none() && matches!(merge.missing, Missing::Keep | Missing::Mark)
 }
 
 /// The columns that a change adds itself.
@@ -208,12 +215,12 @@ impl Check<'_> {
             let what = format!("`{}` takes `append` and `overwrite`", self.format.name());
             self.add(Code::NotOffered, "load_type", what, "use one of these, or a Delta table");
         }
-        let rewrites = matches!(
-            self.ask.change,
-            TableChange::Merge(_) | TableChange::Replace { scope: Scope::Predicate(_), .. }
-        );
+        let rewrites = match self.ask.change {
+            TableChange::Merge(merge) => !is_offered(merge),
+            change => matches!(change, TableChange::Replace { scope: Scope::Predicate(_), .. }),
+        };
         if rewrites && !flat {
-            let what = "this version does not rewrite single rows of a table".to_owned();
+            let what = "this version does not do that to the rows of a table".to_owned();
             let hint = "use `append`, `overwrite` or `overwrite_partitions` by partition columns";
             self.add(Code::NotOffered, "load_type", what, hint);
         }

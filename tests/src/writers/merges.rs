@@ -1,0 +1,285 @@
+//! Row by key, on Delta tables. Named after the public reports of `cases/open.md` where one is about it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::array::Int64Array;
+use arrow::array::RecordBatch;
+use wasmhost::name::ColumnName;
+use wasmhost::table::Commit;
+use wasmhost::table::Counts;
+use wasmhost::table::LateRow;
+use wasmhost::table::Merge;
+use wasmhost::table::Missing;
+use wasmhost::table::OrderBy;
+use wasmhost::table::Repeats;
+use wasmhost::table::Rows;
+use wasmhost::table::TableChange;
+use wasmhost::table::Update;
+use wasmhost::writer::Target;
+
+use super::APPEND;
+use super::by_group;
+use super::formats;
+use super::lines;
+use super::prepared;
+use super::rows;
+use super::run;
+use super::target;
+use super::tree;
+use super::written;
+
+type Row = (i64, Option<&'static str>);
+
+fn names(names: &[&str]) -> Vec<ColumnName> {
+    names.iter().map(|name| ColumnName::new(*name).unwrap()).collect()
+}
+
+/// By `id`, comparing `g`.
+fn upsert() -> Merge {
+    Merge {
+        keys: names(&["id"]),
+        nulls_match: false,
+        compare: names(&["g"]),
+        rows: Rows::Update(Update { repeats: Repeats::Refuse, condition: None }),
+        missing: Missing::Keep,
+        delete_when: None,
+        allow_empty: false,
+        max_removed_fraction: 0.5,
+    }
+}
+
+fn snapshot() -> Merge {
+    Merge { missing: Missing::Mark, ..upsert() }
+}
+
+fn repeats(repeats: Repeats) -> Merge {
+    Merge { rows: Rows::Update(Update { repeats, condition: None }), ..upsert() }
+}
+
+fn to(path: &Path, run_id: &str, merge: &Merge) -> Target {
+    target(path, &formats()[0], run_id, TableChange::Merge(Box::new(merge.clone())))
+}
+
+fn seen(path: &Path) -> Vec<String> {
+    lines(path, &formats()[0])
+}
+
+/// inserted, updated, unchanged, deleted, late, dropped.
+fn told(counts: Counts) -> [u64; 6] {
+    assert_eq!(counts.accounted(), counts.rows_written);
+    [
+        counts.rows_inserted,
+        counts.rows_updated,
+        counts.rows_unchanged,
+        counts.rows_deleted.unwrap(),
+        counts.rows_ignored_late,
+        counts.duplicates_dropped,
+    ]
+}
+
+/// Table rows, then batches with their counts, then the table; split by `g` and not; with much memory and with none.
+fn check(merge: &Merge, batches: &[(&[Row], [u64; 6])], after: &[&str]) {
+    for (split, memory) in [(false, 64 << 20), (true, 64 << 20), (false, 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        for (n, (batch, right)) in batches.iter().enumerate() {
+            let mut target = Target { memory_bytes: memory, ..to(&path, &format!("r{n}"), merge) };
+            if split {
+                target = by_group(target);
+            }
+            let parts: Vec<_> = batch.chunks(2).map(rows).collect();
+            let (counted, commit) = run(written(target, &parts)).unwrap();
+            assert_eq!(told(counted), *right, "batch {n}, split {split}, memory {memory}");
+            assert!(matches!(commit, Commit::Applied(..)));
+        }
+        assert_eq!(seen(&path), after, "split {split}, memory {memory}");
+    }
+}
+
+/// Refuses the batch with these words, also on the first run, and touches nothing.
+fn refuse(merge: &Merge, before: &[Row], batch: &[Row], right: &str) {
+    for first in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        if !first {
+            let append = target(&path, &formats()[0], "a", APPEND);
+            let _ = run(written(append, &[rows(before)])).unwrap();
+        } else if right.contains("stored") || right.contains("table") {
+            continue;
+        }
+        let files = tree(folder.path());
+        let error = run(prepared(to(&path, "b", merge), &[rows(batch)])).err().unwrap();
+        assert!(error.is_users() && error.to_string().contains(right), "{error}");
+        assert_eq!(tree(folder.path()), files);
+    }
+}
+
+#[test]
+fn keys_that_decide_nothing_are_refused() {
+    let table = [(1, Some("a"))];
+    let twice = [(1, Some("b")), (1, Some("c")), (2, Some("d")), (2, Some("e"))];
+    refuse(&upsert(), &table, &twice, "2 keys come more than once: (1), (2)");
+    refuse(
+        &upsert(),
+        &[(1, None), (1, None)],
+        &table,
+        "the table has several rows of keys that come: (1)",
+    );
+    let by_g = Merge { keys: names(&["g"]), compare: names(&["id"]), ..upsert() };
+    refuse(
+        &by_g,
+        &table,
+        &[(7, None), (8, None)],
+        "2 rows have NULL in the key column(s) g: (NULL), (NULL)",
+    );
+    let sequence = repeats(Repeats::Sequence { by: names(&["g"]), late: LateRow::Error });
+    refuse(&sequence, &[(1, Some("b"))], &table, "1 rows are older than the stored ones: (1)");
+}
+
+#[test]
+fn new_rows_come_different_ones_change_and_equal_ones_stay() {
+    let table: &[Row] = &[(1, Some("a")), (2, Some("a")), (3, Some("b")), (4, None)];
+    check(
+        &upsert(),
+        &[
+            (table, [4, 0, 0, 0, 0, 0]),
+            (table, [0, 0, 4, 0, 0, 0]),
+            // A row that changes its partition is moved, never doubled.
+            (&[(1, Some("b")), (2, Some("a")), (5, Some("c"))], [1, 1, 1, 0, 0, 0]),
+            (&[], [0, 0, 0, 0, 0, 0]),
+        ],
+        &["1|b", "2|a", "3|b", "4|-", "5|c"],
+    );
+}
+
+#[test]
+fn case_1_null_in_a_key_matches_null_where_the_flow_says_so() {
+    let merge =
+        Merge { keys: names(&["g"]), compare: names(&["id"]), nulls_match: true, ..upsert() };
+    check(
+        &merge,
+        &[
+            (&[(4, None), (7, Some("A"))], [2, 0, 0, 0, 0, 0]),
+            (&[(5, None), (8, Some("A"))], [0, 2, 0, 0, 0, 0]),
+            (&[(5, None), (8, Some("A"))], [0, 0, 2, 0, 0, 0]),
+        ],
+        &["5|-", "8|A"],
+    );
+}
+
+#[test]
+fn case_2_the_latest_of_several_rows_of_a_key_stays() {
+    let latest =
+        OrderBy { column: ColumnName::new("g").unwrap(), descending: true, nulls_first: false };
+    let batch: &[Row] = &[(1, Some("b")), (1, Some("c")), (2, Some("e")), (2, None)];
+    let after = &["1|c", "2|e"];
+    let first: &[Row] = &[(1, Some("a"))];
+    let first = (first, [1, 0, 0, 0, 0, 0]);
+    check(&repeats(Repeats::First(vec![latest])), &[first, (batch, [1, 1, 0, 0, 0, 2])], after);
+    let sequence = repeats(Repeats::Sequence { by: names(&["g"]), late: LateRow::Ignore });
+    check(
+        &sequence,
+        &[
+            first,
+            (batch, [1, 1, 0, 0, 0, 2]),
+            (&[(1, Some("b")), (2, Some("e"))], [0, 0, 1, 0, 1, 0]),
+        ],
+        after,
+    );
+}
+
+#[test]
+fn case_5_changes_from_and_to_null_are_changes() {
+    check(
+        &upsert(),
+        &[
+            (&[(1, None), (2, Some("x")), (3, None)], [3, 0, 0, 0, 0, 0]),
+            (&[(1, Some("hello")), (2, None), (3, None)], [0, 2, 1, 0, 0, 0]),
+        ],
+        &["1|hello", "2|-", "3|-"],
+    );
+}
+
+#[test]
+fn case_7_keys_that_are_missing_are_marked_once_and_come_back() {
+    let both: &[Row] = &[(1, Some("a")), (2, Some("b"))];
+    let one: &[Row] = &[(2, Some("b"))];
+    check(
+        &snapshot(),
+        &[
+            (both, [2, 0, 0, 0, 0, 0]),
+            (one, [0, 0, 1, 1, 0, 0]),
+            (one, [0, 0, 1, 0, 0, 0]),
+            (one, [0, 0, 1, 0, 0, 0]),
+            (both, [0, 1, 1, 0, 0, 0]),
+        ],
+        &["1|a", "2|b"],
+    );
+    let table = [(1, Some("a")), (2, Some("b")), (3, Some("c"))];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let _ = run(written(to(&path, "a", &snapshot()), &[rows(&table)])).unwrap();
+    let before = tree(&path);
+    for (batch, right) in [
+        (rows(&[]), "every row of the table would be marked"),
+        (rows(&[(1, Some("a"))]), "2 of 3 current rows would go"),
+    ] {
+        let error = run(prepared(to(&path, "b", &snapshot()), &[batch])).err().unwrap();
+        assert!(error.is_users() && error.to_string().contains(right), "{error}");
+        assert_eq!(tree(&path), before);
+    }
+}
+
+#[test]
+fn columns_that_the_batch_lacks_keep_their_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let _ = run(written(to(&path, "a", &upsert()), &[rows(&[(1, Some("a"))])])).unwrap();
+    let ids = Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef;
+    let narrow = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+    let merge = Merge { compare: vec![], ..upsert() };
+    let target = Target { schema: narrow.schema(), ..to(&path, "b", &merge) };
+    let (counted, _) = run(written(target, &[narrow])).unwrap();
+    assert_eq!(told(counted), [1, 0, 1, 0, 0, 0]);
+    assert_eq!(seen(&path), ["1|a", "2|-"]);
+}
+
+#[test]
+fn whoever_lost_a_race_merges_into_what_the_other_one_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let _ = run(written(to(&path, "t", &upsert()), &[rows(&[(1, Some("a"))])])).unwrap();
+    let counted = run(async {
+        let a = [rows(&[(1, Some("b")), (2, Some("b"))])];
+        let a = prepared(to(&path, "a", &upsert()), &a).await.unwrap();
+        let b = [rows(&[(1, Some("b")), (2, Some("c")), (3, Some("c"))])];
+        let b = prepared(to(&path, "b", &upsert()), &b).await.unwrap();
+        assert_eq!(told(b.counts()), [2, 1, 0, 0, 0, 0]);
+        let _ = a.commit().await.unwrap();
+        let Commit::Applied(counted, Some(2)) = b.commit().await.unwrap() else { panic!() };
+        counted
+    });
+    assert_eq!(told(counted), [1, 1, 1, 0, 0, 0]);
+    assert_eq!(seen(&path), ["1|b", "2|c", "3|c"]);
+    let files =
+        tree(&path).into_keys().filter(|it| it.extension().is_some_and(|it| it == "parquet"));
+    assert_eq!(files.count(), 3, "nothing of the first try is left");
+}
+
+#[test]
+fn files_without_a_change_stay_and_larger_batches_of_unique_keys_are_no_repeats() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let many: Vec<Row> = (0..20_000).map(|id| (id, Some("a"))).collect();
+    let _ = run(written(to(&path, "a", &upsert()), &[rows(&many)])).unwrap();
+    let _ = run(written(to(&path, "b", &upsert()), &[rows(&[(50_000, Some("a"))])])).unwrap();
+    let changed: Vec<Row> =
+        (0..20_000).map(|id| (id, Some(if id % 7 == 0 { "b" } else { "a" }))).collect();
+    let (counted, _) = run(written(to(&path, "c", &upsert()), &[rows(&changed)])).unwrap();
+    assert_eq!(told(counted), [0, 2858, 20_000 - 2858, 0, 0, 0]);
+    let rows_after = seen(&path);
+    assert_eq!(rows_after.len(), 20_001);
+    assert_eq!(rows_after.iter().filter(|line| line.ends_with("|b")).count(), 2858);
+}
