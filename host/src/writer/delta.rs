@@ -55,7 +55,7 @@ struct DeltaWriter {
 /// Rows on their way.
 enum Incoming {
     /// To files that the commit names.
-    Files(Staging),
+    Files(Box<Staging>),
     /// To where they wait until the table was looked at.
     Held(Box<Intake>),
 }
@@ -110,7 +110,7 @@ pub(super) fn open(target: Target, landing: Landing) -> Result<Box<dyn Writer>, 
         }
         _ => {
             let rows = SchemaRef::clone(&landing.rows);
-            Incoming::Files(Staging::new(target.path.clone(), &target, rows))
+            Incoming::Files(Box::new(Staging::new(target.path.clone(), &target, rows)))
         }
     };
     Ok(Box::new(DeltaWriter { run: Run { target, landing, made }, fitting, incoming }))

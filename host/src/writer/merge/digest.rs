@@ -75,15 +75,6 @@ impl RowBytes {
         let rows = self.rows(batch)?;
         Ok(rows.iter().map(|row| xxh3_128_with_seed(row.data(), seed)).collect())
     }
-
-    /// The values that these bytes stand for.
-    pub(super) fn values<'a>(
-        &self,
-        bytes: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<Vec<ArrayRef>, ArrowError> {
-        let parser = self.converter.parser();
-        self.converter.convert_rows(bytes.into_iter().map(|bytes| parser.parse(bytes)))
-    }
 }
 
 /// Floats with one NaN and one zero: however they are spelt in bits, they are the same value.

@@ -114,11 +114,6 @@ impl Held {
         }
     }
 
-    /// All batches in order, each with the number of its first row.
-    pub(super) fn batches(&self) -> impl Iterator<Item = Result<(u32, RecordBatch), StorageError>> {
-        self.batches.iter().map(|batch| Ok((batch.first, self.load(batch)?)))
-    }
-
     /// The rows of these numbers, which ascend, as one batch in their order.
     pub(super) fn pick(&self, numbers: &[u32]) -> Result<RecordBatch, StorageError> {
         let failed = || StorageError::library(&self.folder, "pick rows");

@@ -86,7 +86,7 @@ impl Intake {
     ) -> Result<(), WriteError> {
         let takes = edits.iter().filter_map(|(_, edit)| match edit {
             Edit::Take(staged) => Some(*staged),
-            Edit::Mark | Edit::Remove => None,
+            Edit::Mark => None,
         });
         let mut takes: Vec<u32> = takes.collect();
         takes.sort_unstable();
@@ -125,14 +125,11 @@ impl Intake {
         places: &HashMap<u32, usize>,
     ) -> Result<RecordBatch, ArrowError> {
         let mut edits = edits.iter().peekable();
-        // Each row that stays: its place in the batch, and what happens to it.
+        // Each row: its place in the batch, and what happens to it.
         let mut rows: Vec<(usize, Option<Edit>)> = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
             let edit = edits.next_if(|(at, _)| (at.row - first) as usize == row);
-            match edit.map(|(_, edit)| *edit) {
-                Some(Edit::Remove) => {}
-                edit => rows.push((row, edit)),
-            }
+            rows.push((row, edit.map(|(_, edit)| *edit)));
         }
         let marked_at = TimestampMicrosecondArray::from(vec![
             Some(target.run.started_at.timestamp_micros()),

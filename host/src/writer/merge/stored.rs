@@ -43,10 +43,6 @@ impl<'a> Stored<'a> {
         Ok(Self { files, pieces })
     }
 
-    pub(super) fn rows(&self) -> u64 {
-        self.files.iter().map(OpenFile::rows).sum()
-    }
-
     /// Hands every batch of some columns to `look`, with the place of its first row; each core collects its own findings.
     pub(super) fn scan<T: Default + Send>(
         &self,

@@ -30,8 +30,6 @@ pub(super) enum Edit {
     Take(u32),
     /// It is marked as deleted.
     Mark,
-    /// It goes.
-    Remove,
 }
 
 /// What becomes of the table.

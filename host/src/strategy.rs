@@ -1,7 +1,5 @@
 //! Load strategies: what the flow asks for becomes one table change. Pure, and the only place that knows all strategies.
 
-pub mod history;
-
 use arrow::datatypes::Schema;
 
 use crate::flow::Changes;
