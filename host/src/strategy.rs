@@ -58,19 +58,16 @@ pub fn change(
             TableChange::Replace { scope, allow_empty: *allow_empty }
         }
         Load::MergeUpsert(upsert) => {
-            let condition = upsert.condition.as_ref().map(|condition| MatchCondition {
-                sql: condition.sql.clone(),
-                target_alias: condition.target_alias.clone(),
-                source_alias: condition.source_alias.clone(),
-            });
             match &upsert.strategy {
                 MergeStrategy::Delta => {}
                 MergeStrategy::DeltaByPartition { column }
-                | MergeStrategy::ReplacePartitions { column } => rows.partition_column(column),
+                | MergeStrategy::ReplacePartitions { column } => {
+                    rows.need_partition(column, "merge_partition_column");
+                }
             }
             let merge = Merge {
                 compare: rows.compare(&upsert.keys, &Compare::All, &[]),
-                rows: rows.update(&upsert.keys, &upsert.changes, condition),
+                rows: rows.update(&upsert.keys, &upsert.changes, upsert.condition.clone()),
                 delete_when: upsert.changes.delete_when.clone(),
                 ..rows.merge(&upsert.keys)
             };
@@ -245,24 +242,20 @@ impl Columns<'_> {
         counts.filter_map(|name| ColumnName::new(name).ok()).collect()
     }
 
-    fn partition_column(&mut self, column: &ColumnName) {
+    /// The column has to be one that splits the table.
+    fn need_partition(&mut self, column: &ColumnName, field: &str) {
         if !self.partition_columns.iter().any(|known| known.column == *column) {
             let names = self.partition_columns.iter().map(|known| known.column.as_str());
             let what = format!("`{column}` is no partition column of the destination");
             let hint = known_names(column.as_str(), names);
-            self.add(Code::UnknownName, "merge_partition_column", what, hint);
+            self.add(Code::UnknownName, field, what, hint);
         }
     }
 
     /// The predicate of one partition, in SQL.
     fn partition(&mut self, partition: &PartitionValue) -> String {
         let PartitionValue { column, value } = partition;
-        if !self.partition_columns.iter().any(|known| known.column == *column) {
-            let names = self.partition_columns.iter().map(|known| known.column.as_str());
-            let what = format!("`{column}` is no partition column of the destination");
-            let hint = known_names(column.as_str(), names);
-            self.add(Code::UnknownName, "partition_column", what, hint);
-        }
+        self.need_partition(column, "partition_column");
         let quoted = |text: &str, quote: &str| text.replace(quote, &quote.repeat(2));
         format!("\"{}\" = '{}'", quoted(column.as_str(), "\""), quoted(value, "'"))
     }

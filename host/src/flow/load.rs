@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::name::ColumnName;
 use crate::table::LateHistory;
 use crate::table::LateRow;
+use crate::table::MatchCondition;
 use crate::table::OrderBy;
 
 /// The load strategy, with just its own settings.
@@ -122,20 +123,9 @@ pub struct Upsert {
     pub strategy: MergeStrategy,
     /// `merge_condition`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Condition>,
+    pub condition: Option<MatchCondition>,
     /// Order and deletions.
     pub changes: Changes,
-}
-
-/// An SQL condition on a pair of rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Condition {
-    /// The condition.
-    pub sql: String,
-    /// What it calls the target's row; `T` by default.
-    pub target_alias: String,
-    /// What it calls the incoming row; `S` by default.
-    pub source_alias: String,
 }
 
 /// How changes of one key are ordered, and which of them delete it.

@@ -58,7 +58,6 @@ impl Fanout {
                     .map(|column| column.column.clone())
                     .collect(),
                 table_properties: destination.table_properties.clone(),
-                layout: destination.layout.clone(),
                 memory_bytes: plan.limits.load_memory_bytes,
                 run: mark(destination),
             };

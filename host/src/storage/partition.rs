@@ -18,6 +18,7 @@ use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::utf8_percent_encode;
 
 use super::plain;
+use super::text::Misfit;
 
 /// The folder of NULL.
 pub const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -69,6 +70,15 @@ pub fn spell(column: &ArrayRef) -> Result<StringArray, ArrowError> {
     cast(column, &DataType::Utf8).map(|text| text.as_string::<i32>().clone())
 }
 
+/// A value as somebody spelt it, as a column of one row.
+///
+/// # Errors
+/// Where the text is no value of the type.
+pub fn read(value: &str, data_type: &DataType) -> Result<ArrayRef, Misfit> {
+    let text: ArrayRef = Arc::new(StringArray::from(vec![value]));
+    plain::cast_exact(&text, data_type)
+}
+
 /// Values as somebody spelt them, in our spelling, so that they can be compared.
 ///
 /// # Errors
@@ -76,9 +86,7 @@ pub fn spell(column: &ArrayRef) -> Result<StringArray, ArrowError> {
 pub fn respelt(values: &Values, types: &[DataType]) -> Result<Values, ArrowError> {
     let spelt = values.iter().zip(types).map(|(value, data_type)| {
         let Some(value) = value else { return Ok(None) };
-        let text: ArrayRef = Arc::new(StringArray::from(vec![value.as_str()]));
-        let one = plain::cast_exact(&text, data_type)
-            .map_err(|misfit| ArrowError::CastError(misfit.what))?;
+        let one = read(value, data_type).map_err(|misfit| ArrowError::CastError(misfit.what))?;
         Ok(spell(&one)?.iter().next().flatten().map(str::to_owned))
     });
     spelt.collect()

@@ -26,6 +26,17 @@ pub enum TableChange {
     Merge(Box<Merge>),
 }
 
+impl TableChange {
+    /// Whether files are written anew because some of their rows change.
+    #[must_use]
+    pub fn rewrites_rows(&self) -> bool {
+        match self {
+            Self::Merge(_) | Self::Replace { scope: Scope::Predicate(_), .. } => true,
+            Self::Create { .. } | Self::Append {} | Self::Replace { .. } => false,
+        }
+    }
+}
+
 /// A table that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -122,9 +133,9 @@ pub struct Update {
 pub struct MatchCondition {
     /// The condition.
     pub sql: String,
-    /// What it calls the stored row.
+    /// What it calls the stored row; `T` by default.
     pub target_alias: String,
-    /// What it calls the staged row.
+    /// What it calls the staged row; `S` by default.
     pub source_alias: String,
 }
 

@@ -198,14 +198,22 @@ impl Orphans {
         Ok(())
     }
 
-    /// The change against the table as it is now.
+    /// The change against the table as it is now; what an earlier try has rewritten goes.
     async fn judged(&mut self) -> Result<Judged, WriteError> {
+        if let Some(intake) = &self.held {
+            guard_empty(&self.run.target, intake.rows())?;
+            let base = self.base().await?;
+            self.remove_files()?;
+            let stored = match &base {
+                Base::Table(table) => table.files().await?,
+                Base::Nothing { .. } => Vec::new(),
+            };
+            let effect = intake.compute(&self.run.target, &stored)?;
+            return self.merged(base, effect);
+        }
         let rows = self.staged.iter().map(|staged| staged.rows).sum();
         guard_empty(&self.run.target, rows)?;
         let base = self.base().await?;
-        if self.held.is_some() {
-            return self.merged(base).await;
-        }
         let counts = Counts {
             rows_written: rows,
             rows_inserted: rows,
@@ -236,19 +244,10 @@ impl Orphans {
         Ok(Judged { base, removed, counts })
     }
 
-    /// A merge against the table as it is now; files of an earlier try go.
-    async fn merged(&mut self, base: Base) -> Result<Judged, WriteError> {
-        self.remove_files()?;
-        self.files.clear();
-        let stored = match &base {
-            Base::Table(table) => table.files().await?,
-            Base::Nothing { .. } => Vec::new(),
-        };
-        let Some(intake) = &self.held else {
-            return Ok(Judged { base, removed: Removed::Nothing, counts: Counts::default() });
-        };
-        let Effect { staged, replaced, counts } = intake.compute(&self.run.target, &stored)?;
-        self.staged = staged;
+    /// What a merge makes of the table becomes what the commit names.
+    fn merged(&mut self, base: Base, effect: Effect) -> Result<Judged, WriteError> {
+        let Effect { staged, replaced, counts } = effect;
+        self.staged = vec![staged];
         self.name_files()?;
         let removed = match &base {
             Base::Table(_) => Removed::Files(replaced),

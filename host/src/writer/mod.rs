@@ -18,7 +18,6 @@ use chrono::DateTime;
 use chrono::Utc;
 use futures::future::BoxFuture;
 
-use crate::flow::Layout;
 use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
@@ -32,6 +31,7 @@ use crate::storage::target;
 use crate::storage::target::Ask;
 use crate::table::Commit;
 use crate::table::Counts;
+use crate::table::Missing;
 use crate::table::RunId;
 use crate::table::Scope;
 use crate::table::TableChange;
@@ -79,8 +79,6 @@ pub struct Target {
     pub schema_change: SchemaChange,
     /// Properties that a Delta table gets.
     pub table_properties: BTreeMap<String, String>,
-    /// What is done to a Delta table's files after the rows are written.
-    pub layout: Layout,
     /// Bytes of memory that a change may use which looks at stored rows.
     pub memory_bytes: u64,
     /// Columns whose values split the table into folders, outermost first.
@@ -193,19 +191,26 @@ fn list(problems: &[Problem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// The guard of every replacement: no rows at all are hardly meant to replace some.
+/// The guard of every change that removes rows where none come: that is hardly meant.
 fn guard_empty(target: &Target, rows: u64) -> Result<(), WriteError> {
-    match &target.change {
-        TableChange::Replace { allow_empty: false, scope: Scope::All | Scope::Predicate(_) }
-            if rows == 0 =>
-        {
-            Err(WriteError::Guard {
-                path: target.path.clone(),
-                what: "there are no rows, and an overwrite with none would leave the target empty"
-                    .to_owned(),
-                hint: "`allow_empty: true` on the destination, if that is meant".to_owned(),
-            })
+    let what = match &target.change {
+        TableChange::Replace { allow_empty: false, scope: Scope::All | Scope::Predicate(_) } => {
+            "there are no rows, and an overwrite with none would leave the target empty"
         }
-        _ => Ok(()),
+        TableChange::Merge(merge) if merge.missing == Missing::Mark && !merge.allow_empty => {
+            "there are no rows: every row of the table would be marked as deleted"
+        }
+        TableChange::Create { .. }
+        | TableChange::Append {}
+        | TableChange::Replace { .. }
+        | TableChange::Merge(_) => return Ok(()),
+    };
+    if rows > 0 {
+        return Ok(());
     }
+    Err(WriteError::Guard {
+        path: target.path.clone(),
+        what: what.to_owned(),
+        hint: "`allow_empty: true` on the destination, if that is meant".to_owned(),
+    })
 }

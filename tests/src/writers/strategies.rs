@@ -22,6 +22,7 @@ use wasmhost::writer::Target;
 use wasmhost::writer::WriteError;
 
 use super::APPEND;
+use super::ODD_VALUES;
 use super::OVERWRITE;
 use super::by_group;
 use super::counts;
@@ -79,28 +80,9 @@ fn partitions_of_the_batch_are_replaced_and_no_others() {
 
 #[test]
 fn case_3_partition_values_with_special_characters_are_replaced_one_by_one() {
-    let odd = [
-        "North West",
-        "a/b",
-        "a=b",
-        "a%20b",
-        "a b",
-        "ü",
-        "a:b",
-        "100%",
-        "x+y",
-        "..",
-        "q?z",
-        "h#h",
-        "\t",
-        "o'brien",
-        "C:\\d",
-        " leading",
-        "trailing ",
-    ];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
-    let mut values: Vec<_> = odd.iter().map(|value| (1, Some(*value))).collect();
+    let mut values: Vec<_> = ODD_VALUES.iter().map(|value| (1, Some(*value))).collect();
     values.push((1, None));
     let _ = run(written(by_group(to(&path, "a", APPEND)), &[rows(&values)])).unwrap();
     for (n, (_, value)) in values.iter().enumerate() {

@@ -255,22 +255,19 @@ async fn change(
     actions.extend(delta.add.iter().map(add));
     let names = state.metadata().partition_columns();
     let partition_by = (!names.is_empty()).then(|| names.to_vec());
-    let operation = match delta.remove {
-        Removal::Nothing => {
-            DeltaOperation::Write { mode: SaveMode::Append, partition_by, predicate: None }
-        }
-        Removal::All | Removal::Files(_) => {
-            DeltaOperation::Write { mode: SaveMode::Overwrite, partition_by, predicate: None }
-        }
-    };
+    let adds_only = matches!(delta.remove, Removal::Nothing);
+    let mode = if adds_only { SaveMode::Append } else { SaveMode::Overwrite };
     // What was computed from a table holds for that table; deltalake's own check lets an overwrite pass beside an append.
-    let properties = match delta.remove {
-        Removal::Nothing if delta.schema.is_none() => properties(mark),
-        Removal::Nothing | Removal::All | Removal::Files(_) => properties(mark).with_max_retries(0),
-    };
+    let any_state = adds_only && delta.schema.is_none();
+    let properties =
+        if any_state { properties(mark) } else { properties(mark).with_max_retries(0) };
     let committed = CommitBuilder::from(properties)
         .with_actions(actions)
-        .build(Some(state), table.log_store(), operation)
+        .build(
+            Some(state),
+            table.log_store(),
+            DeltaOperation::Write { mode, partition_by, predicate: None },
+        )
         .await?;
     Ok(committed.version())
 }

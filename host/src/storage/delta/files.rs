@@ -17,8 +17,6 @@ pub struct StoredFile {
     pub path: PathBuf,
     /// The value of each of the table's partition columns, as text.
     pub values: Values,
-    /// Its bytes.
-    pub bytes: u64,
     /// Its rows, where the log tells.
     pub rows: Option<u64>,
     /// Whether a deletion vector hides some of its rows.
@@ -52,7 +50,6 @@ impl Snapshot {
             files.push(StoredFile {
                 path: self.path.join(&inner),
                 values: columns.iter().map(value).collect(),
-                bytes: u64::try_from(view.size()).unwrap_or_default(),
                 rows: view.num_records().map(|rows| rows as u64),
                 hides_rows: view.deletion_vector_descriptor().is_some(),
                 remove: view.remove_action(true),

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::array::RecordBatch;
 use arrow::array::RecordBatchOptions;
-use arrow::array::StringArray;
 use arrow::array::UInt32Array;
 use arrow::array::new_null_array;
 use arrow::compute::take;
 use arrow::datatypes::DataType;
+use arrow::datatypes::FieldRef;
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 
 use super::StoredFile;
 use crate::name::ColumnName;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::partition;
 use crate::storage::plain;
 
 /// Rows of a batch that is read.
@@ -69,12 +69,6 @@ impl<'a> OpenFile<'a> {
         Ok(Self { stored, footer, partition_columns })
     }
 
-    /// Its rows.
-    #[must_use]
-    pub fn rows(&self) -> u64 {
-        u64::try_from(self.footer.metadata().file_metadata().num_rows()).unwrap_or_default()
-    }
-
     /// Its row groups.
     #[must_use]
     pub fn pieces(&self) -> Vec<Piece> {
@@ -89,27 +83,6 @@ impl<'a> OpenFile<'a> {
         pieces.collect()
     }
 
-    /// The least and the largest value of a column in each row group, where the file tells; NULL for groups that do not. They
-    /// bound the values, and need not occur.
-    #[must_use]
-    pub fn bounds(&self, column: &str, data_type: &DataType) -> Option<(ArrayRef, ArrayRef)> {
-        let groups = self.footer.metadata().row_groups();
-        if let Some(place) = self.partition_columns.iter().position(|it| it.as_str() == column) {
-            let constant = self.constant(place, data_type, groups.len()).ok()?;
-            return Some((Arc::clone(&constant), constant));
-        }
-        let converter = StatisticsConverter::try_new(
-            column,
-            self.footer.schema(),
-            self.footer.parquet_schema(),
-        )
-        .ok()?;
-        let low = converter.row_group_mins(groups).ok()?;
-        let high = converter.row_group_maxes(groups).ok()?;
-        let plain = |bound: &ArrayRef| plain::cast_exact(bound, data_type).ok();
-        Some((plain(&low)?, plain(&high)?))
-    }
-
     /// Reads a row group's columns of `schema`, in these types; those that the file lacks are NULL.
     ///
     /// # Errors
@@ -122,18 +95,17 @@ impl<'a> OpenFile<'a> {
             schema.fields().iter().filter_map(|field| found(field.name())).collect();
         roots.sort_unstable();
         roots.dedup();
-        let origin = |name: &String| match self
-            .partition_columns
-            .iter()
-            .position(|it| it.as_str() == name)
-        {
-            Some(place) => Origin::Partition(place),
-            None => match found(name).and_then(|root| roots.binary_search(&root).ok()) {
-                Some(place) => Origin::File(place),
-                None => Origin::Absent,
-            },
+        let origin = |field: &FieldRef| {
+            let name = field.name();
+            match self.partition_columns.iter().position(|it| it.as_str() == name) {
+                Some(place) => self.constant(place, field.data_type()).map(Origin::Partition),
+                None => Ok(match found(name).and_then(|root| roots.binary_search(&root).ok()) {
+                    Some(place) => Origin::File(place),
+                    None => Origin::Absent,
+                }),
+            }
         };
-        let origins = schema.fields().iter().map(|field| origin(field.name())).collect();
+        let origins = schema.fields().iter().map(origin).collect::<Result<_, _>>()?;
         let mask = ProjectionMask::roots(self.footer.parquet_schema(), roots.iter().copied());
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.footer.clone())
             .with_projection(mask)
@@ -150,31 +122,24 @@ impl<'a> OpenFile<'a> {
         })
     }
 
-    /// The value of a partition column, so many times.
-    fn constant(
-        &self,
-        place: usize,
-        data_type: &DataType,
-        rows: usize,
-    ) -> Result<ArrayRef, StorageError> {
-        let path = &self.stored.path;
-        let value = self.stored.values.get(place).cloned().flatten();
-        let Some(value) = value else { return Ok(new_null_array(data_type, rows)) };
-        let text: ArrayRef = Arc::new(StringArray::from(vec![value]));
-        let one = plain::cast_exact(&text, data_type).map_err(|misfit| {
-            let what = format!("its partition value: {}", misfit.what);
-            StorageError::data(path, DataPlace::default(), what)
-        })?;
-        take(&one, &UInt32Array::from(vec![0; rows]), None)
-            .map_err(StorageError::library(path, "repeat its partition value"))
+    /// The value of a partition column, in a column of one row.
+    fn constant(&self, place: usize, data_type: &DataType) -> Result<ArrayRef, StorageError> {
+        match self.stored.values.get(place).and_then(Option::as_deref) {
+            None => Ok(new_null_array(data_type, 1)),
+            Some(value) => partition::read(value, data_type).map_err(|misfit| {
+                let what = format!("its partition value: {}", misfit.what);
+                StorageError::data(&self.stored.path, DataPlace::default(), what)
+            }),
+        }
     }
 }
 
 /// Where a column comes from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Origin {
     File(usize),
-    Partition(usize),
+    /// One row, which all rows of the file share.
+    Partition(ArrayRef),
     Absent,
 }
 
@@ -195,7 +160,8 @@ impl PieceRows<'_> {
         let columns =
             self.origins.iter().zip(self.schema.fields()).map(|(origin, field)| match origin {
                 Origin::Absent => Ok(new_null_array(field.data_type(), rows)),
-                Origin::Partition(place) => self.file.constant(*place, field.data_type(), rows),
+                Origin::Partition(one) => take(one, &UInt32Array::from(vec![0; rows]), None)
+                    .map_err(StorageError::library(path, "repeat its partition value")),
                 Origin::File(place) => plain::cast_exact(batch.column(*place), field.data_type())
                     .map_err(|misfit| {
                         let at = DataPlace {

@@ -51,19 +51,13 @@ impl RowBytes {
         self.columns.is_empty()
     }
 
-    /// The bytes of each row; the columns are found by name.
+    /// The bytes of each row, of at least one column; the columns are found by name.
     pub(super) fn rows(&self, batch: &RecordBatch) -> Result<Rows, ArrowError> {
         let columns = self.columns.iter().map(|name| {
             let place = batch.schema_ref().index_of(name)?;
             Ok(one_nan(batch.column(place)))
         });
         let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
-        if columns.is_empty() {
-            let mut rows = self.converter.empty_rows(batch.num_rows(), 0);
-            let none = self.converter.convert_columns(&[])?;
-            (0..batch.num_rows().min(none.num_rows())).for_each(|row| rows.push(none.row(row)));
-            return Ok(rows);
-        }
         self.converter.convert_columns(&columns)
     }
 

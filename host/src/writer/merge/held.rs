@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Cursor;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::array::UInt32Array;
@@ -13,6 +14,7 @@ use arrow::datatypes::SchemaRef;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 
+use crate::storage::DataPlace;
 use crate::storage::StorageError;
 
 /// Rows by number, in the order in which they came.
@@ -25,7 +27,8 @@ pub(super) struct Held {
     rows: u32,
     memory_max: usize,
     memory: usize,
-    spill: Option<(File, u64)>,
+    /// The spill file, once there is one, and its end.
+    spill: Option<(Arc<File>, u64)>,
 }
 
 #[derive(Debug)]
@@ -40,6 +43,7 @@ enum Place {
     Memory(RecordBatch),
     /// A stream of one batch in the spill file.
     Spilled {
+        file: Arc<File>,
         offset: u64,
         bytes: usize,
     },
@@ -59,7 +63,7 @@ impl Held {
         let total = rows.and_then(|rows| self.rows.checked_add(rows));
         let (Some(rows), Some(total)) = (rows, total) else {
             let what = "more than four billion rows in one load";
-            return Err(StorageError::data(&self.folder, Default::default(), what)
+            return Err(StorageError::data(&self.folder, DataPlace::default(), what)
                 .hint("load them in parts"));
         };
         let bytes = batch.get_array_memory_size();
@@ -84,34 +88,29 @@ impl Held {
             Some(spill) => spill,
             none => {
                 let file = tempfile::tempfile_in(&self.folder).map_err(io)?;
-                none.insert((file, 0))
+                none.insert((Arc::new(file), 0))
             }
         };
         let io = StorageError::io(&self.folder, "spill rows into it");
         file.write_all_at(&bytes, *end).map_err(io)?;
-        let place = Place::Spilled { offset: *end, bytes: bytes.len() };
+        let place = Place::Spilled { file: Arc::clone(file), offset: *end, bytes: bytes.len() };
         *end += bytes.len() as u64;
         Ok(place)
     }
 
-    /// A batch, with the number of its first row.
     fn load(&self, batch: &Batch) -> Result<RecordBatch, StorageError> {
-        match (&batch.place, &self.spill) {
-            (Place::Memory(rows), _) => Ok(rows.clone()),
-            (Place::Spilled { offset, bytes }, Some((file, _))) => {
-                let mut buffer = vec![0; *bytes];
-                let io = StorageError::io(&self.folder, "read spilled rows");
-                file.read_exact_at(&mut buffer, *offset).map_err(io)?;
-                let failed = || StorageError::library(&self.folder, "read spilled rows");
-                let mut reader =
-                    StreamReader::try_new(Cursor::new(buffer), None).map_err(failed())?;
-                let rows = reader.next().transpose().map_err(failed())?;
-                Ok(rows.unwrap_or_else(|| RecordBatch::new_empty(SchemaRef::clone(&self.schema))))
-            }
-            (Place::Spilled { .. }, None) => {
-                Ok(RecordBatch::new_empty(SchemaRef::clone(&self.schema)))
-            }
-        }
+        let (file, offset, bytes) = match &batch.place {
+            Place::Memory(rows) => return Ok(rows.clone()),
+            Place::Spilled { file, offset, bytes } => (file, *offset, *bytes),
+        };
+        let mut buffer = vec![0; bytes];
+        let io = StorageError::io(&self.folder, "read spilled rows");
+        file.read_exact_at(&mut buffer, offset).map_err(io)?;
+        let failed = || StorageError::library(&self.folder, "read spilled rows");
+        let mut reader = StreamReader::try_new(Cursor::new(buffer), None).map_err(failed())?;
+        let lost =
+            || StorageError::data(&self.folder, DataPlace::default(), "spilled rows are lost");
+        reader.next().transpose().map_err(failed())?.ok_or_else(lost)
     }
 
     /// The rows of these numbers, which ascend, as one batch in their order.

@@ -70,7 +70,7 @@ struct Nulls {
 /// What a merge makes of the table.
 pub(super) struct Effect {
     /// New files, not in the log.
-    pub(super) staged: Vec<Staged>,
+    pub(super) staged: Staged,
     /// Stored files that they replace.
     pub(super) replaced: Vec<StoredFile>,
     pub(super) counts: Counts,
@@ -121,6 +121,11 @@ impl Intake {
             orders: Vec::new(),
             nulls: Nulls::default(),
         })
+    }
+
+    /// Rows that were taken.
+    pub(super) fn rows(&self) -> u64 {
+        u64::from(self.held.rows())
     }
 
     /// Takes rows as they land.

@@ -51,7 +51,7 @@ impl Intake {
         let mut touched: Vec<u32> = decision.edits.iter().map(|(at, _)| at.file).collect();
         touched.dedup();
         let replaced = touched.iter().map(|file| files[*file as usize].clone()).collect();
-        Ok(Effect { staged: vec![staged], replaced, counts: decision.counts })
+        Ok(Effect { staged, replaced, counts: decision.counts })
     }
 
     fn write(
@@ -94,8 +94,8 @@ impl Intake {
         let places: HashMap<u32, usize> =
             takes.iter().enumerate().map(|(place, staged)| (*staged, place)).collect();
         let mut rest = edits;
-        for (_, piece) in stored.pieces.iter().filter(|(place, _)| *place == file) {
-            for batch in stored.files[file].read(*piece, &self.landing.table)? {
+        for piece in stored.files[file].pieces() {
+            for batch in stored.files[file].read(piece, &self.landing.table)? {
                 let (first, batch) = batch?;
                 let end = first + u32::try_from(batch.num_rows()).unwrap_or(u32::MAX);
                 let inside = rest.partition_point(|(at, _)| at.row < end);

@@ -18,7 +18,7 @@ use crate::storage::delta::StoredFile;
 pub(super) struct Stored<'a> {
     pub(super) files: Vec<OpenFile<'a>>,
     /// Each row group, and the place of its file.
-    pub(super) pieces: Vec<(usize, Piece)>,
+    pieces: Vec<(usize, Piece)>,
 }
 
 /// A stored row: its file's place, and its place in the file.

@@ -1,5 +1,6 @@
 //! At most one stored row a key: equal rows stay, different ones are updated, new ones come; keys that do not come may be marked.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering;
@@ -62,8 +63,12 @@ impl Intake {
         let index = Index::new(&self.keys);
         let (standing, dropped) = self.standing(&index)?;
         // Where keys repeat, only the rows that stand for them are looked for.
-        let stands: Vec<u128> = standing.iter().map(|row| self.keys[*row as usize]).collect();
-        let index = Index::new(&stands);
+        let (index, stands) = if dropped == 0 {
+            (index, Cow::Borrowed(&self.keys[..]))
+        } else {
+            let keys: Vec<u128> = standing.iter().map(|row| self.keys[*row as usize]).collect();
+            (Index::new(&keys), Cow::Owned(keys))
+        };
         let met: Vec<AtomicU8> = standing.iter().map(|_| AtomicU8::new(0)).collect();
         let seen =
             Seen { intake: self, index: &index, standing: &standing, stands: &stands, met: &met };
@@ -87,7 +92,7 @@ impl Intake {
         let new = standing.iter().zip(&met).filter(|(_, met)| met.load(Ordering::Relaxed) == 0);
         decision.inserts = new.map(|(row, _)| *row).collect();
         decision.counts = Counts {
-            rows_written: u64::from(self.held.rows()),
+            rows_written: self.rows(),
             rows_inserted: decision.inserts.len() as u64,
             rows_updated: all.edits.len() as u64 - marked,
             rows_deleted: Some(marked),
@@ -131,10 +136,6 @@ impl Intake {
 
     /// More removals than are hardly meant.
     pub(super) fn guard_removed(&self, removed: u64, current: u64) -> Result<(), WriteError> {
-        if self.held.rows() == 0 && !self.merge.allow_empty && self.merge.missing == Missing::Mark {
-            let what = "there are no rows: every row of the table would be marked as deleted";
-            return Err(self.guard(what.to_owned(), "`allow_empty: true`, if that is meant"));
-        }
         #[expect(
             clippy::cast_precision_loss,
             reason = "a share; a table has far fewer rows than 2^53"

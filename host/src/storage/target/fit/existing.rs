@@ -17,7 +17,6 @@ use crate::storage::target::FolderFacts;
 use crate::storage::target::TableFacts;
 use crate::storage::target::types;
 use crate::table::IfExists;
-use crate::table::Scope;
 use crate::table::TableChange;
 
 impl Check<'_> {
@@ -124,11 +123,7 @@ impl Check<'_> {
                 "use `append`, or clear the table's property",
             );
         }
-        let rewrites = matches!(
-            change,
-            TableChange::Merge(_) | TableChange::Replace { scope: Scope::Predicate(_), .. }
-        );
-        if table.change_feed && rewrites {
+        if table.change_feed && change.rewrites_rows() {
             let what = "the table keeps a feed of its changes (`delta.enableChangeDataFeed`), which wasmhost does not write";
             let hint = "clear the table's property, or use `append` or `overwrite`";
             self.add(Code::NotOffered, "load_type", what.to_owned(), hint);
@@ -137,40 +132,15 @@ impl Check<'_> {
         match schema_change {
             SchemaChange::Overwrite => {
                 let rows = self.fresh();
-                let evolves = Schema::new(rows.clone()) != *table.schema;
-                self.landing(rows.clone(), rows, evolves)
+                self.landing(rows.clone(), rows, Some(&table.schema))
             }
             SchemaChange::Refuse | SchemaChange::Merge => {
                 let rows = self.existing(&table.schema, true);
                 let known = table.schema.fields().iter().map(|field| field.as_ref().clone());
-                let mut all: Vec<Field> = known.collect();
-                let new = rows
-                    .iter()
-                    .filter(|field| table.schema.column_with_name(field.name()).is_none());
-                let new: Vec<_> = new.cloned().collect();
-                let evolves = !new.is_empty();
-                all.extend(new);
-                let landing = self.landing(rows, all, evolves);
-                self.own_columns_are_there(table, &landing);
-                landing
+                let is_new = |field: &&Field| table.schema.column_with_name(field.name()).is_none();
+                let all = known.chain(rows.iter().filter(is_new).cloned()).collect();
+                self.landing(rows, all, Some(&table.schema))
             }
-        }
-    }
-
-    /// A table that another strategy filled lacks the columns of this one.
-    fn own_columns_are_there(&mut self, table: &TableFacts, landing: &Landing) {
-        let TableChange::Merge(merge) = self.ask.change else { return };
-        if self.ask.schema_change == SchemaChange::Merge {
-            return;
-        }
-        let lacking = |name: &&str| {
-            table.schema.column_with_name(name).is_none()
-                && landing.table.column_with_name(name).is_some()
-        };
-        for name in merge.own_columns().into_iter().filter(lacking) {
-            let what = format!("the target has no column `{name}`, which the strategy writes");
-            let hint = "`merge_schema: true` adds it; the rows that are there have NULL in it";
-            self.add(Code::Schema, "load_type", what, hint);
         }
     }
 
@@ -223,7 +193,7 @@ impl Check<'_> {
                 self.fresh()
             }
         };
-        self.landing(rows.clone(), rows, false)
+        self.landing(rows.clone(), rows, None)
     }
 
     fn split_alike(&mut self, known: &[ColumnName], asked: &[ColumnName]) {

@@ -215,11 +215,8 @@ impl Check<'_> {
             let what = format!("`{}` takes `append` and `overwrite`", self.format.name());
             self.add(Code::NotOffered, "load_type", what, "use one of these, or a Delta table");
         }
-        let rewrites = match self.ask.change {
-            TableChange::Merge(merge) => !is_offered(merge),
-            change => matches!(change, TableChange::Replace { scope: Scope::Predicate(_), .. }),
-        };
-        if rewrites && !flat {
+        let is_done = matches!(self.ask.change, TableChange::Merge(merge) if is_offered(merge));
+        if self.ask.change.rewrites_rows() && !is_done && !flat {
             let what = "this version does not do that to the rows of a table".to_owned();
             let hint = "use `append`, `overwrite` or `overwrite_partitions` by partition columns";
             self.add(Code::NotOffered, "load_type", what, hint);
@@ -229,32 +226,48 @@ impl Check<'_> {
     /// The target as the rows make it.
     fn new_target(&mut self) -> Landing {
         let rows = self.fresh();
-        self.landing(rows.clone(), rows, false)
+        self.landing(rows.clone(), rows, None)
     }
 
-    /// Adds the columns of the change itself to those of the table.
-    fn landing(&mut self, rows: Vec<Field>, mut table: Vec<Field>, mut evolves: bool) -> Landing {
-        if let TableChange::Merge(merge) = self.ask.change {
-            for own in own_fields(merge, &rows) {
-                match table.iter().find(|field| field.name() == own.name()) {
-                    Some(known) if types::same(known.data_type(), own.data_type()) => {}
-                    Some(known) => {
-                        let what = format!(
-                            "the target's column `{}` is {}; the strategy needs it as {}",
-                            own.name(),
-                            known.data_type(),
-                            own.data_type()
-                        );
-                        self.add(Code::Schema, "load_type", what, "load into another table");
-                    }
-                    None => {
-                        evolves = true;
-                        table.push(own);
-                    }
+    /// Adds the columns of the change itself to those of the table; `known` are those that it has now, where it is there.
+    fn landing(
+        &mut self,
+        rows: Vec<Field>,
+        mut table: Vec<Field>,
+        known: Option<&Schema>,
+    ) -> Landing {
+        let own = match self.ask.change {
+            TableChange::Merge(merge) => own_fields(merge, &rows),
+            TableChange::Create { .. } | TableChange::Append {} | TableChange::Replace { .. } => {
+                Vec::new()
+            }
+        };
+        for own in own {
+            let name = own.name();
+            let Some(there) = table.iter().find(|field| field.name() == name) else {
+                // A table that another strategy filled lacks the columns of this one.
+                if known.is_some() && self.ask.schema_change == SchemaChange::Refuse {
+                    let what =
+                        format!("the target has no column `{name}`, which the strategy writes");
+                    let hint =
+                        "`merge_schema: true` adds it; the rows that are there have NULL in it";
+                    self.add(Code::Schema, "load_type", what, hint);
                 }
+                table.push(own);
+                continue;
+            };
+            if !types::same(there.data_type(), own.data_type()) {
+                let what = format!(
+                    "the target's column `{name}` is {}; the strategy needs it as {}",
+                    there.data_type(),
+                    own.data_type()
+                );
+                self.add(Code::Schema, "load_type", what, "load into another table");
             }
         }
-        Landing { rows: Arc::new(Schema::new(rows)), table: Arc::new(Schema::new(table)), evolves }
+        let table = Schema::new(table);
+        let evolves = known.is_some_and(|known| *known != table);
+        Landing { rows: Arc::new(Schema::new(rows)), table: Arc::new(table), evolves }
     }
 
     /// The columns as a new target has them.
