@@ -50,6 +50,7 @@ fn source(path: &Path, format: ReadFormat) -> Source {
         allow_missing: false,
         recursive: true,
         path_glob_filter: None,
+        source_complete: false,
         at: Place::field("flow.yaml", "source"),
     }
 }

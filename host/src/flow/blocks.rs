@@ -5,6 +5,7 @@ use super::fields::Field;
 use super::fields::Kind;
 use super::fields::field;
 use super::fields::later;
+use super::options::MERGE_OPTIONS;
 use super::options::READ_OPTIONS;
 use super::options::WRITE_OPTIONS;
 use super::words;
@@ -82,7 +83,7 @@ pub(super) static CONNECTION: Block = Block {
         field("options", Kind::Block(&READ_OPTIONS), "Options of reading.")
             .aliases(&["read_options"]),
         field("write_options", Kind::Block(&WRITE_OPTIONS), "Options of writing."),
-        later("merge_options", "belongs to the merge strategies, which this version does not have"),
+        field("merge_options", Kind::Block(&MERGE_OPTIONS), "Options of merging."),
         later("date_folder_partitions", FOLDERS_BY_DATE),
         later("backward_days", INCREMENTAL),
         later("backward", INCREMENTAL),
@@ -136,6 +137,8 @@ pub(super) static SOURCE: Block = Block {
             Kind::Text,
             "Which file names of a folder are read, such as `*.csv`.",
         ),
+        SOURCE_COMPLETE.aliases(&["read.source_complete"]),
+        field("read", Kind::Block(&SOURCE_READ), "Holds `source_complete`, as some tools have it."),
         later("query", "needs a query engine, which this version does not have").aliases(&["sql"]),
         later("filter", "(rows left out while reading) is not in this version")
             .aliases(&["filter_expression"]),
@@ -150,16 +153,25 @@ pub(super) static SOURCE: Block = Block {
         later("watermark_columns", INCREMENTAL),
         later("backward_days", INCREMENTAL),
         later("backward", INCREMENTAL),
-        later(
-            "source_complete",
-            "belongs to the merge strategies, which this version does not have",
-        )
-        .aliases(&["read.source_complete"]),
         later("date_folder_partitions", FOLDERS_BY_DATE),
         later("catalog", CATALOGS),
         later("database", CATALOGS),
     ],
 };
+
+/// What other tools keep in a block of its own.
+pub(super) static SOURCE_READ: Block = Block {
+    name: "a read block",
+    doc: "What is said of reading a source.",
+    lifts_configure: false,
+    fields: &[SOURCE_COMPLETE],
+};
+
+const SOURCE_COMPLETE: Field = field(
+    "source_complete",
+    Kind::Bool,
+    "Whether the source holds the full current state: what it lacks is gone.",
+);
 
 /// `connection`, as sources and destinations have it.
 pub(super) const CONNECTION_FIELD: Field =

@@ -10,6 +10,7 @@ use super::location::below_base;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
+use super::options::MERGE_OPTIONS;
 use super::options::READ_OPTIONS;
 use super::options::WRITE_OPTIONS;
 use super::report::Located;
@@ -26,6 +27,7 @@ pub(super) struct Connection<'a> {
     /// An error where it is set and cannot be one.
     base_path: Result<Option<Located<PathBuf>>, ()>,
     pub(super) read_options: Option<Fields<'a>>,
+    /// Those of merging among them.
     pub(super) write_options: Option<Fields<'a>>,
 }
 
@@ -63,7 +65,7 @@ impl<'a> Connection<'a> {
         let options = |name, block| {
             let found = fields.get(name)?;
             let mut options = Fields::open(report, block, found.node, &found.spot)?;
-            options.verify_options();
+            options.verify();
             // Also where nothing uses the connection.
             if let Some(format) = format.as_ref().ok().and_then(Declared::alone) {
                 options.keep_used_by(format);
@@ -71,7 +73,14 @@ impl<'a> Connection<'a> {
             Some(options)
         };
         let read_options = options("options", &READ_OPTIONS);
-        let write_options = options("write_options", &WRITE_OPTIONS);
+        let merge_options = options("merge_options", &MERGE_OPTIONS);
+        let write_options = match (options("write_options", &WRITE_OPTIONS), merge_options) {
+            (None, None) => None,
+            (writing, merging) => {
+                let writing = writing.unwrap_or_else(|| Fields::none(report, &WRITE_OPTIONS, spot));
+                Some(merging.into_iter().fold(writing, Fields::beside))
+            }
+        };
         let base_path = match fields.get("base_path") {
             None => Ok(None),
             Some(_) => fields

@@ -3,29 +3,28 @@
 use super::Compression;
 use super::CsvWrite;
 use super::Destination;
-use super::Layout;
 use super::Load;
 use super::ParquetWrite;
-use super::PartitionColumn;
 use super::WriteFormat;
 use super::connection::Connection;
 use super::connection::Connections;
 use super::connection::location;
 use super::destinations::DESTINATION;
 use super::format::format;
-use super::loading::check_schema_change;
-use super::loading::load;
-use super::loading::schema_change;
+use super::layout;
+use super::loading::Loading;
+use super::loading::load_type;
 use super::location::Folder;
 use super::location::is_pattern;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
+use super::options::MERGE_OPTIONS;
 use super::options::WRITE_OPTIONS;
+use super::projection::Projection;
 use super::report::Located;
 use super::report::Report;
 use super::report::Spot;
-use crate::name::ColumnName;
 use crate::name::DestinationName;
 use crate::problem::Code;
 
@@ -46,6 +45,7 @@ pub(super) fn destinations<'a>(
     flow: &Fields<'a>,
     connections: &Connections<'a>,
     folder: &Folder,
+    source_complete: Option<bool>,
 ) -> Vec<Written> {
     let Some(found) = flow.get("destinations") else { return Vec::new() };
     match &found.node.shape {
@@ -57,12 +57,14 @@ pub(super) fn destinations<'a>(
             items
                 .filter_map(|(index, item)| {
                     let spot = found.spot.item(index, item.at);
-                    read(report, item, &spot, &format!("d{index}"), connections, folder)
+                    let name = format!("d{index}");
+                    read(report, item, &spot, &name, connections, folder, source_complete)
                 })
                 .collect()
         }
         Shape::Map(_) => {
-            read(report, found.node, &flow.key_of("destinations"), "d0", connections, folder)
+            let spot = flow.key_of("destinations");
+            read(report, found.node, &spot, "d0", connections, folder, source_complete)
                 .into_iter()
                 .collect()
         }
@@ -86,7 +88,8 @@ pub(super) fn quarantine<'a>(
 ) -> Option<Written> {
     let found = flow.get("quarantine")?;
     let spot = flow.key_of("quarantine");
-    let written = read(report, found.node, &spot, "quarantine", connections, folder)?;
+    check_quarantine(report, found.node, &spot);
+    let written = read(report, found.node, &spot, "quarantine", connections, folder, None)?;
     match &written.destination.load {
         Load::Append {} => Some(written),
         _ => {
@@ -98,6 +101,26 @@ pub(super) fn quarantine<'a>(
     }
 }
 
+/// A quarantine's columns are its own, and it is written as it comes.
+fn check_quarantine(report: &Report, node: &Node, spot: &Spot) {
+    // Reading tells what is wrong with the block itself.
+    let untold = Report::new(String::new());
+    let Some(mut fields) = Fields::open(&untold, &DESTINATION, node, spot) else { return };
+    let options = own_options(&untold, &mut fields, spot);
+    let no_part = [
+        (&fields, "columns"),
+        (&fields, "partition_columns"),
+        (&fields, "optimize_after_write"),
+        (&fields, "zorder_columns"),
+        (&fields, "table_properties"),
+        (&options, "merge_schema"),
+    ];
+    for (fields, name) in no_part.into_iter().filter(|(fields, name)| fields.get(name).is_some()) {
+        let what = format!("`{name}` does not apply to a quarantine");
+        report.add_hint(Code::Contradiction, &fields.key_of(name), what, "leave it out");
+    }
+}
+
 fn read<'a>(
     report: &'a Report,
     node: &'a Node,
@@ -105,15 +128,16 @@ fn read<'a>(
     default_name: &str,
     connections: &Connections<'a>,
     folder: &Folder,
+    source_complete: Option<bool>,
 ) -> Option<Written> {
-    let fields = Fields::open(report, &DESTINATION, node, spot)?;
+    let mut fields = Fields::open(report, &DESTINATION, node, spot)?;
     let connection = Connection::of(report, &fields, connections, folder);
-    let own = own_options(report, &fields, spot);
-    own.verify_options();
+    fields.verify();
+    let own = own_options(report, &mut fields, spot);
+    own.verify();
     let name = name(report, &fields, default_name);
     let columns = fields.names("columns");
-    let partition_columns = fields.names("partition_columns");
-    check_columns(report, columns.as_ref(), partition_columns.as_ref());
+    let partition_columns = fields.partitions("partition_columns");
     let (format, path) = match &connection {
         Ok(connection) => (
             format(report, &fields, connection.as_ref().map(|connection| &connection.format)),
@@ -121,51 +145,75 @@ fn read<'a>(
         ),
         Err(()) => (None, None),
     };
-    let load = load(report, &fields, format.as_ref().map(|format| format.value));
-    let path =
-        path.filter(|path| is_folder(report, path, format.as_ref().map(|format| format.value)));
+    let format = format.map(|format| format.value);
+    let load_type = load_type(report, &fields, format);
+    let path = path.filter(|path| is_folder(report, path, format));
     let under = connection
         .as_ref()
         .ok()
         .and_then(Option::as_ref)
         .and_then(|found| found.write_options.as_ref());
     let mut options = own.over(under);
-    let format = format?.value;
+    // Whether these count is for the load strategy to say, not for the format.
+    let merging = options.take(&MERGE_OPTIONS);
+    let format = format?;
     options.keep_used_by(format);
+    let loading = load_type.map(|load_type| Loading {
+        report,
+        fields: &fields,
+        merging: &merging,
+        load_type,
+        format,
+        partition_columns: match &partition_columns {
+            Some(columns) => Some(columns.value.as_slice()),
+            None if fields.is_attempted("partition_columns") => None,
+            None => Some(&[]),
+        },
+        source_complete,
+    });
+    let load = loading.as_ref().and_then(Loading::read);
+    let projection = Projection {
+        columns: columns.as_ref(),
+        partitions: partition_columns.as_ref(),
+        load: load.as_ref(),
+    };
+    projection.check(report, &fields, &merging, load_type);
+    let layout = layout::layout(report, &fields, format, partition_columns.as_ref());
+    let schema_change = layout::schema_change(report, &fields, &options, load_type);
+    let table_properties = layout::table_properties(report, &fields, format, load_type);
     let path = path?;
-    let (load, schema_change) = (load?, schema_change(report, &options)?);
-    check_schema_change(report, &options, &load, schema_change)?;
     let destination = Destination {
         name: name?,
         path: path.value,
         format: write_format(format, &options)?,
-        load,
+        load: load?,
         columns: columns.map(|columns| columns.value),
-        partition_columns: partition_columns
-            .map(|columns| columns.value)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|column| PartitionColumn { column, expression: None })
-            .collect(),
+        partition_columns: partition_columns.map(|columns| columns.value).unwrap_or_default(),
         schema_change,
-        layout: Layout::default(),
-        table_properties: std::collections::BTreeMap::new(),
+        layout,
+        table_properties,
         at: report.place(spot),
     };
     Some(Written { destination, name: fields.key_of("name"), path: path.spot })
 }
 
-/// `write_options` and `options`, which mean the same here.
-fn own_options<'a>(report: &'a Report, fields: &Fields<'a>, spot: &Spot) -> Fields<'a> {
-    let open = |name| {
-        let found = fields.get(name)?;
-        Fields::open(report, &WRITE_OPTIONS, found.node, &found.spot)
-    };
-    match (open("write_options"), open("options")) {
-        (Some(first), Some(second)) => first.beside(second),
-        (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => Fields::none(report, &WRITE_OPTIONS, spot),
+/// `write_options`, `options` and `merge_options`, and what the block itself says of merging; no option twice.
+fn own_options<'a>(report: &'a Report, fields: &mut Fields<'a>, spot: &Spot) -> Fields<'a> {
+    let merging = fields.take(&MERGE_OPTIONS);
+    let mut all = Fields::none(report, &WRITE_OPTIONS, spot).beside(merging);
+    for (name, block) in [
+        ("write_options", &WRITE_OPTIONS),
+        ("options", &WRITE_OPTIONS),
+        ("merge_options", &MERGE_OPTIONS),
+    ] {
+        let found = fields.get(name);
+        if let Some(options) =
+            found.and_then(|found| Fields::open(report, block, found.node, &found.spot))
+        {
+            all = all.beside(options);
+        }
     }
+    all
 }
 
 fn name(report: &Report, fields: &Fields<'_>, default: &str) -> Option<DestinationName> {
@@ -175,24 +223,6 @@ fn name(report: &Report, fields: &Fields<'_>, default: &str) -> Option<Destinati
         None => (default.to_owned(), fields.spot.clone()),
     };
     DestinationName::new(text).map_err(|what| report.add(Code::WrongValue, &spot, what)).ok()
-}
-
-fn check_columns(
-    report: &Report,
-    columns: Option<&Located<Vec<ColumnName>>>,
-    partitions: Option<&Located<Vec<ColumnName>>>,
-) {
-    let (Some(columns), Some(partitions)) = (columns, partitions) else { return };
-    for partition in &partitions.value {
-        if !columns.value.contains(partition) {
-            let what = format!("the partition column `{partition}` is not among `columns`");
-            report.add_hint(Code::Contradiction, &partitions.spot, what, "add it to `columns`");
-        }
-    }
-    if columns.value.iter().all(|column| partitions.value.contains(column)) {
-        let what = "all columns are partition columns; no column would be left for the files";
-        report.add(Code::Contradiction, &partitions.spot, what);
-    }
 }
 
 /// A destination is a folder that files are written into.

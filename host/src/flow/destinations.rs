@@ -8,13 +8,24 @@ use super::fields::Block;
 use super::fields::Kind;
 use super::fields::field;
 use super::fields::later;
+use super::options::MERGE_CONDITION;
+use super::options::MERGE_KEYS;
+use super::options::MERGE_OPTIONS;
 use super::options::WRITE_OPTIONS;
 use super::words;
 
-const MERGES: &str = "belongs to the merge strategies, which this version does not have";
-const PARTS: &str = "overwrites a part of a table, which this version does not do";
-const LAYOUT: &str = "belongs to table maintenance, which this version does not have";
 const CATALOGS: &str = "belongs to catalogs, which this version does not have";
+
+const INCREMENTAL: &str = "belongs to incremental loads, which this version does not have";
+const OF_THE_SOURCE: &str = "says what a source holds; write it at the source";
+
+const UPSERT: &[&str] = &["merge_upsert"];
+/// Strategies with at most one row a key.
+const SINGLE: &[&str] = &["merge_upsert", "hash_diff_upsert", "snapshot_soft_delete"];
+/// Strategies whose rows are changes: ordered, and some of them deletions.
+const CHANGES: &[&str] = &["merge_upsert", "hash_diff_upsert", "scd2"];
+/// Strategies that ask whether a row differs.
+const COMPARES: &[&str] = &["hash_diff_upsert", "scd2", "snapshot_soft_delete"];
 
 /// Where rows go.
 pub(super) static DESTINATION: Block = Block {
@@ -56,12 +67,130 @@ pub(super) static DESTINATION: Block = Block {
         )
         .aliases(&["partition_by", "partitionBy"]),
         field(
-            "allow_empty",
-            Kind::Bool,
-            "Whether an empty result may empty the target; `overwrite` only.",
+            "merge_options",
+            Kind::Block(&MERGE_OPTIONS),
+            "Options of merging; `write_options` and `options` may hold them too.",
         ),
         field("write_options", Kind::Block(&WRITE_OPTIONS), "Options of writing."),
         field("options", Kind::Block(&WRITE_OPTIONS), "The same as `write_options`."),
+        MERGE_KEYS,
+        MERGE_CONDITION,
+        field(
+            "merge_strategy",
+            Kind::Word(words::MERGE_STRATEGIES),
+            "How the rows of a key are found.",
+        )
+        .loads(UPSERT),
+        field(
+            "merge_partition_column",
+            Kind::Text,
+            "The partition column of `merge_strategy`.",
+        )
+        .loads(UPSERT),
+        field(
+            "replace_partitions_source_complete",
+            Kind::Bool,
+            "Whether the rows are all there is of their partitions; `replace_partitions` needs it.",
+        )
+        .loads(UPSERT),
+        field(
+            "on_duplicate_key",
+            Kind::Word(words::ON_DUPLICATE_KEY),
+            "What several rows of one key lead to.",
+        )
+        .loads(SINGLE),
+        field(
+            "order_by",
+            Kind::Order,
+            "Which row of a key `keep_latest` keeps: the first; `DESC NULLS LAST` by default.",
+        )
+        .loads(SINGLE),
+        field("on_null_key", Kind::Word(words::ON_NULL_KEY), "What NULL in a key leads to.")
+            .loads(words::KEYED),
+        field(
+            "sequence_by",
+            Kind::Names,
+            "Columns that order the changes of one key, whatever their arrival.",
+        )
+        .aliases(&["scd2_sequence_by"])
+        .loads(CHANGES),
+        field("late", Kind::Word(words::LATE), "What a change older than the stored one leads to.")
+            .aliases(&["scd2_late_arriving_policy"])
+            .loads(CHANGES),
+        field(
+            "on_null_sequence",
+            Kind::Word(words::ON_NULL_SEQUENCE),
+            "What NULL in a sequence leads to.",
+        )
+        .loads(CHANGES),
+        field(
+            "delete_when",
+            Kind::Text,
+            "SQL over the incoming row: it deletes its key, or closes it.",
+        )
+        .aliases(&["scd2_apply_as_deletes"])
+        .loads(CHANGES),
+        field("effective_column", Kind::Text, "The column that says from when on a row holds.")
+            .aliases(&["scd2_effective_column", "scd2_effective_from_column"])
+            .loads(&["scd2"]),
+        field(
+            "scd2_columns",
+            Kind::Block(&VERSION_COLUMNS),
+            "Other names for the columns that are added.",
+        )
+        .loads(&["scd2"]),
+        field("close_missing", Kind::Bool, "Whether keys that do not come are closed.")
+            .loads(&["scd2"]),
+        field("compare_columns", Kind::Names, "What counts as a change; all but keys by default.")
+            .aliases(&["scd2_change_columns", "hash_keys"])
+            .loads(COMPARES),
+        field(
+            "hash_strategy",
+            Kind::Word(words::HASH_STRATEGIES),
+            "With `hash_exclude_columns`: what counts as a change.",
+        )
+        .loads(COMPARES),
+        field("hash_exclude_columns", Kind::Names, "What never counts as a change.")
+            .loads(COMPARES),
+        field(
+            "max_removed_fraction",
+            Kind::Fraction,
+            "The largest share of the current rows that one run may remove or retire; 0.5 by default.",
+        )
+        .loads(&["merge_upsert", "hash_diff_upsert", "scd2", "snapshot_soft_delete"]),
+        field(
+            "allow_empty",
+            Kind::Bool,
+            "Whether an empty result may remove or retire rows.",
+        )
+        .loads(&[
+            "overwrite",
+            "overwrite_partitions",
+            "merge_upsert",
+            "scd2",
+            "snapshot_soft_delete",
+        ]),
+        field("replace_where", Kind::Text, "SQL on the target's columns: the rows that go.")
+            .loads(&["overwrite_partitions"]),
+        field("partition_column", Kind::Text, "With `partition_value`: the partition replaced.")
+            .loads(&["overwrite"]),
+        field("partition_value", Kind::Scalar, "See `partition_column`.").loads(&["overwrite"]),
+        field(
+            "optimize_after_write",
+            Kind::Bool,
+            "Whether small files are put together after the rows are written.",
+        ),
+        field(
+            "zorder_columns",
+            Kind::Names,
+            "With `optimize_after_write`: rows near in these columns are put near each other.",
+        ),
+        field(
+            "table_properties",
+            Kind::Properties,
+            "Properties of the table: some `delta.` ones, and any others.",
+        )
+        .aliases(&["delta_properties"]),
         later(
             "transforms",
             "(of one destination) needs built-in steps, which this version does not have",
@@ -69,37 +198,10 @@ pub(super) static DESTINATION: Block = Block {
         .aliases(&["transformations", "transform"]),
         later("rules", "(of one destination) is not in this version")
             .aliases(&["validations", "quality_rules"]),
-        later("merge_keys", MERGES),
-        later("merge_condition", MERGES),
-        later("merge_options", MERGES),
-        later("merge_strategy", MERGES),
-        later("merge_partition_column", MERGES),
-        later("replace_partitions_source_complete", MERGES),
-        later("on_duplicate_key", MERGES),
-        later("order_by", MERGES),
-        later("on_null_key", MERGES),
-        later("sequence_by", MERGES).aliases(&["scd2_sequence_by"]),
-        later("late", MERGES).aliases(&["scd2_late_arriving_policy"]),
-        later("scd2_columns", MERGES),
-        later("close_missing", MERGES),
-        later("on_null_sequence", MERGES),
-        later("delete_when", MERGES).aliases(&["scd2_apply_as_deletes"]),
-        later("effective_column", MERGES)
-            .aliases(&["scd2_effective_column", "scd2_effective_from_column"]),
-        later("compare_columns", MERGES).aliases(&["scd2_change_columns", "hash_keys"]),
-        later("hash_strategy", MERGES),
-        later("hash_exclude_columns", MERGES),
-        later("source_complete", MERGES),
-        later("max_removed_fraction", MERGES),
-        later("replace_where", PARTS),
-        later("replace_by_watermark", PARTS),
-        later("partition_column", PARTS),
-        later("partition_value", PARTS),
+        field("source_complete", Kind::Any, "").never(OF_THE_SOURCE),
+        later("replace_by_watermark", INCREMENTAL),
         later("date_folder_partitions", "(folders by date) is not in this version"),
-        later("optimize_after_write", LAYOUT),
-        later("zorder_columns", LAYOUT),
-        later("cluster_columns", LAYOUT),
-        later("table_properties", LAYOUT).aliases(&["delta_properties"]),
+        later("cluster_columns", "(clustering) is not in this version"),
         later("catalog", CATALOGS),
         later("database", CATALOGS),
         later("generate_manifest", CATALOGS),
@@ -116,6 +218,18 @@ pub(super) static PARTITION: Block = Block {
     lifts_configure: false,
     fields: &[
         field("column", Kind::Text, "The column's name.").required(),
-        later("expression", "(a partition column computed by the host) is not in this version"),
+        field("expression", Kind::Text, "SQL over the destination's rows that computes it."),
+    ],
+};
+
+/// Other names for the columns that `scd2` adds.
+pub(super) static VERSION_COLUMNS: Block = Block {
+    name: "a block of version columns",
+    doc: "The columns that `scd2` adds.",
+    lifts_configure: false,
+    fields: &[
+        field("valid_from", Kind::Text, "The begin of a version; `__valid_from` by default."),
+        field("valid_to", Kind::Text, "The end of a version; `__valid_to` by default."),
+        field("is_current", Kind::Text, "True for the current version; `__is_current` by default."),
     ],
 };

@@ -24,6 +24,8 @@ pub(super) struct Field {
     pub(super) offer: Offer,
     /// The formats that use the option; all where it is empty.
     pub(super) formats: &'static [&'static str],
+    /// The load strategies that use it; all where it is empty.
+    pub(super) loads: &'static [&'static str],
 }
 
 /// What a field's value has to be.
@@ -46,8 +48,16 @@ pub(super) enum Kind {
     Texts,
     /// A list of column names, or text with commas.
     Names,
-    /// The same, where an item may be `{column: …}`.
+    /// The same, where an item may be `{column: …, expression: …}`.
     Partitions,
+    /// The same, where a name may be in double quotes, and followed by `ASC`, `DESC`, `NULLS FIRST`, `NULLS LAST`.
+    Order,
+    /// A number from 0 to 1.
+    Fraction,
+    /// Text, a number, true or false; kept as text.
+    Scalar,
+    /// A map from property to text, number, true or false.
+    Properties,
     /// A map from column to type.
     Types,
     Block(&'static Block),
@@ -92,7 +102,16 @@ pub(super) enum Offer {
 
 /// A field of all formats that may be left out.
 pub(super) const fn field(name: &'static str, kind: Kind, doc: &'static str) -> Field {
-    Field { name, aliases: &[], kind, doc, required: false, offer: Offer::Now, formats: &[] }
+    Field {
+        name,
+        aliases: &[],
+        kind,
+        doc,
+        required: false,
+        offer: Offer::Now,
+        formats: &[],
+        loads: &[],
+    }
 }
 
 /// A field that this version does not have.
@@ -105,6 +124,7 @@ pub(super) const fn later(name: &'static str, why: &'static str) -> Field {
         required: false,
         offer: Offer::Later(why),
         formats: &[],
+        loads: &[],
     }
 }
 
@@ -124,9 +144,18 @@ impl Field {
         self
     }
 
+    pub(super) const fn loads(mut self, loads: &'static [&'static str]) -> Self {
+        self.loads = loads;
+        self
+    }
+
     pub(super) const fn never(mut self, why: &'static str) -> Self {
         self.offer = Offer::Never(why);
         self
+    }
+
+    pub(super) fn is_used_by_load(&self, load_type: &str) -> bool {
+        self.loads.is_empty() || self.loads.contains(&load_type)
     }
 
     pub(super) fn is_used_by(&self, format: &str) -> bool {

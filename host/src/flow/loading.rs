@@ -1,136 +1,192 @@
-//! The load strategy of a destination, and what it may do to the target's columns.
+//! The load strategy of a destination, with just its own settings; what contradicts itself is told.
 
 use super::Load;
-use super::SchemaChange;
+use super::PartitionColumn;
+use super::PartitionValue;
+use super::fields::Word;
 use super::node::Shape;
 use super::open::Fields;
 use super::report::Located;
 use super::report::Report;
 use super::words;
+use crate::name::ColumnName;
 use crate::problem::Code;
+use crate::problem::known_names;
 
-/// Strategies of destinations that are files without a log.
-pub(super) const FLAT: [&str; 2] = ["append", "overwrite"];
-
-/// The strategy, with just its own settings.
-pub(super) fn load(report: &Report, fields: &Fields<'_>, format: Option<&str>) -> Option<Load> {
-    let load_type = match fields.get("load_type") {
-        None => "append",
-        Some(_) => {
-            refuse_on_flat_files(report, fields, format)?;
-            fields.word("load_type")?.value.name
-        }
-    };
-    let allow_empty = fields.flag("allow_empty");
-    let may_empty = |flag: &Located<bool>| flag.value;
-    match load_type {
-        "overwrite" => Some(Load::Overwrite {
-            allow_empty: allow_empty.as_ref().is_some_and(may_empty),
-            partition: None,
-        }),
-        other => {
-            if let Some(allow_empty) = allow_empty {
-                let what = match other {
-                    "append" => {
-                        "`allow_empty` belongs to `overwrite`; appending no rows is always allowed"
-                            .to_owned()
-                    }
-                    other => format!(
-                        "`allow_empty` belongs to `overwrite`; `{other}` never empties a target"
-                    ),
-                };
-                report.add_hint(Code::Contradiction, &allow_empty.spot, what, "leave it out");
-            }
-            match other {
-                "append" => Some(Load::Append {}),
-                "error_if_exists" => Some(Load::ErrorIfExists {}),
-                "ignore" => Some(Load::Ignore {}),
-                "overwrite_partitions" => overwrite_partitions(report, fields),
-                _ => None,
-            }
-        }
-    }
-}
-
-/// Without partition columns it would replace the whole table, which nobody asks for by this name.
-fn overwrite_partitions(report: &Report, fields: &Fields<'_>) -> Option<Load> {
-    if fields.get("partition_columns").is_none() {
-        let what = "`overwrite_partitions` needs `partition_columns`: they say what it replaces";
-        let hint = "name them, or use `overwrite` to replace the whole target";
-        report.add_hint(Code::MissingKey, &fields.key_of("load_type"), what, hint);
-        return None;
-    }
-    Some(Load::OverwritePartitions { replace_where: None, allow_empty: false })
-}
-
-/// Files without a log take two strategies. Merging into them is no matter of versions: better to say so than "not yet".
-fn refuse_on_flat_files(report: &Report, fields: &Fields<'_>, format: Option<&str>) -> Option<()> {
-    let (Some(found), Some(format)) =
-        (fields.get("load_type"), format.filter(|format| *format != "delta"))
-    else {
-        return Some(());
-    };
-    let Shape::Text(text) = &found.node.shape else { return Some(()) };
-    let said = text.trim().to_lowercase();
-    let Some(word) = words::LOAD_TYPES.iter().find(|word| word.is(&said)) else {
-        return Some(());
-    };
-    if FLAT.contains(&word.name) {
-        return Some(());
-    }
-    let takes = format!("`{format}` takes {}", FLAT.map(|name| format!("`{name}`")).join(", "));
-    if words::needs_merge(word.name) {
-        let what = format!("`{said}` merges row by row, which `{format}` files cannot");
-        report.add_hint(Code::WrongValue, &found.spot, what, takes);
-    } else {
-        let what = format!("`{said}` on `{format}` files is not in this version");
-        report.add_hint(Code::NotOffered, &found.spot, what, takes);
-    }
-    None
-}
-
-/// `merge_schema` and `overwrite_schema`.
-pub(super) fn schema_change(report: &Report, options: &Fields<'_>) -> Option<SchemaChange> {
-    let is_on = |name| options.flag(name).filter(|flag| flag.value);
-    match (is_on("merge_schema"), is_on("overwrite_schema")) {
-        (None, None) => Some(SchemaChange::Refuse),
-        (Some(_), None) => Some(SchemaChange::Merge),
-        (None, Some(_)) => Some(SchemaChange::Overwrite),
-        (Some(_), Some(overwrite)) => {
-            let what = "`merge_schema` adds columns, `overwrite_schema` replaces them all";
-            report.add_hint(Code::Contradiction, &overwrite.spot, what, "leave one of them out");
-            None
-        }
-    }
-}
-
-/// The columns of rows that stay cannot be replaced, and a table that is made anew has nothing to merge with.
-pub(super) fn check_schema_change(
+/// The load strategy's word, if the format takes it; `append` where none is said.
+pub(super) fn load_type(
     report: &Report,
-    options: &Fields<'_>,
-    load: &Load,
-    change: SchemaChange,
-) -> Option<()> {
-    let (name, what) = match (change, load) {
-        (SchemaChange::Overwrite, Load::Overwrite { partition: None, .. })
-        | (SchemaChange::Refuse, _) => return Some(()),
-        (SchemaChange::Overwrite, _) => (
-            "overwrite_schema",
-            format!(
-                "`overwrite_schema` belongs to `overwrite`; rows that `{}` leaves need their columns",
-                load.name()
-            ),
-        ),
-        (SchemaChange::Merge, Load::ErrorIfExists {} | Load::Ignore {}) => (
-            "merge_schema",
-            format!(
-                "`{}` writes new tables only, which have the rows' columns anyway",
-                load.name()
-            ),
-        ),
-        (SchemaChange::Merge, _) => return Some(()),
+    fields: &Fields<'_>,
+    format: Option<&str>,
+) -> Option<&'static str> {
+    let Some(found) = fields.get("load_type") else { return Some("append") };
+    let word = fields.word("load_type")?;
+    let Some(format) = format.filter(|format| *format != "delta") else {
+        return Some(word.value.name);
     };
-    let spot = options.flag(name)?.spot;
-    report.add_hint(Code::Contradiction, &spot, what, "leave it out");
+    if words::FLAT_LOADS.contains(&word.value.name) {
+        return Some(word.value.name);
+    }
+    let said = said(&found.node.shape, word.value);
+    // Files cannot be merged into in any version: better to say so than "not yet".
+    let (code, what) = if words::KEYED.contains(&word.value.name) {
+        (Code::WrongValue, format!("`{said}` merges row by row, which `{format}` files cannot"))
+    } else {
+        (Code::NotOffered, format!("`{said}` on `{format}` files is not in this version"))
+    };
+    let taken: Vec<_> = words::FLAT_LOADS.iter().map(|load| format!("`{load}`")).collect();
+    report.add_hint(code, &word.spot, what, format!("`{format}` takes {}", taken.join(", ")));
     None
+}
+
+fn said(shape: &Shape, word: &Word) -> String {
+    match shape {
+        Shape::Text(text) => text.trim().to_lowercase(),
+        _ => word.name.to_owned(),
+    }
+}
+
+/// What a destination says of its load.
+#[derive(Debug)]
+pub(super) struct Loading<'f, 'a> {
+    pub(super) report: &'a Report,
+    pub(super) fields: &'f Fields<'a>,
+    /// `merge_keys` and `merge_condition`, wherever they stand.
+    pub(super) merging: &'f Fields<'a>,
+    pub(super) load_type: &'static str,
+    pub(super) format: &'static str,
+    /// `None` where they cannot be read.
+    pub(super) partition_columns: Option<&'f [PartitionColumn]>,
+    /// Whether the source holds the full current state; `None` where it cannot be read.
+    pub(super) source_complete: Option<bool>,
+}
+
+impl Loading<'_, '_> {
+    /// The load, where all that it needs can be read.
+    pub(super) fn read(&self) -> Option<Load> {
+        self.fields.check_used_by_load(self.load_type);
+        self.merging.check_used_by_load(self.load_type);
+        match self.load_type {
+            "append" => Some(Load::Append {}),
+            "error_if_exists" => Some(Load::ErrorIfExists {}),
+            "ignore" => Some(Load::Ignore {}),
+            "overwrite" => self.overwrite(),
+            "overwrite_partitions" => self.overwrite_partitions(),
+            "merge_upsert" => self.merge_upsert().map(Load::MergeUpsert),
+            "merge_overwrite" => self.merge_overwrite().map(Load::MergeOverwrite),
+            "hash_diff_upsert" => self.hash_diff_upsert().map(Load::HashDiffUpsert),
+            "scd2" => self.scd2().map(Load::Scd2),
+            "snapshot_soft_delete" => self.snapshot_soft_delete().map(Load::SnapshotSoftDelete),
+            _ => None,
+        }
+    }
+
+    fn overwrite(&self) -> Option<Load> {
+        let allow_empty = self.flag("allow_empty");
+        let (column, value) = ("partition_column", "partition_value");
+        match (self.is_set(column), self.is_set(value)) {
+            (false, false) => return Some(Load::Overwrite { allow_empty, partition: None }),
+            (true, true) => {}
+            (true, false) => {
+                let what = "`partition_column` without `partition_value` does not say which partition is replaced";
+                self.against(column, what, "add `partition_value`, or leave it out");
+                return None;
+            }
+            (false, true) => {
+                let what = "`partition_value` without `partition_column` does not say which partition is replaced";
+                self.against(value, what, "add `partition_column`, or leave it out");
+                return None;
+            }
+        }
+        if self.format != "delta" {
+            let what =
+                format!("`partition_column` on `{}` files is not in this version", self.format);
+            self.report.add(Code::NotOffered, &self.fields.key_of(column), what);
+            return None;
+        }
+        let column = self.fields.column(column)?;
+        self.check_is_partition("partition_column", &column);
+        let value = self.fields.scalar(value)?.value;
+        Some(Load::Overwrite {
+            allow_empty,
+            partition: Some(PartitionValue { column: column.value, value }),
+        })
+    }
+
+    fn overwrite_partitions(&self) -> Option<Load> {
+        let (by_partition, by_predicate) =
+            (self.fields.is_attempted("partition_columns"), self.is_set("replace_where"));
+        match (by_partition, by_predicate) {
+            (false, false) => {
+                let what = "`overwrite_partitions` needs `partition_columns` or `replace_where`: it would replace the whole table";
+                let hint = "name the partitions, or use `overwrite`";
+                self.report.add_hint(Code::MissingKey, &self.fields.spot, what, hint);
+                return None;
+            }
+            (true, true) => {
+                let what = "`overwrite_partitions` replaces the partitions of its rows or what `replace_where` selects, not both";
+                let hint = "leave `replace_where` or `partition_columns` out";
+                self.against("replace_where", what, hint);
+                return None;
+            }
+            (true, false) => self.guard_is_idle(
+                "allow_empty",
+                "without `replace_where`, no rows replace no partition",
+            ),
+            (false, true) => {}
+        }
+        let replace_where = self.fields.text("replace_where").map(|text| text.value);
+        Some(Load::OverwritePartitions { replace_where, allow_empty: self.flag("allow_empty") })
+    }
+
+    pub(super) fn is_set(&self, name: &'static str) -> bool {
+        self.fields.get(name).is_some()
+    }
+
+    pub(super) fn flag(&self, name: &'static str) -> bool {
+        self.fields.flag(name).is_some_and(|flag| flag.value)
+    }
+
+    /// Tells of a setting that another one forbids.
+    pub(super) fn against(&self, name: &'static str, what: impl Into<String>, hint: &str) {
+        self.report.add_hint(Code::Contradiction, &self.fields.key_of(name), what, hint);
+    }
+
+    /// Tells of a setting that the strategy has to have, unless it is there or misspelt.
+    pub(super) fn need(&self, fields: &Fields<'_>, name: &'static str, hint: &str) {
+        if !fields.is_attempted(name) {
+            let what = format!("`{}` needs `{name}`", self.load_type);
+            self.report.add_hint(Code::MissingKey, &self.fields.spot, what, hint);
+        }
+    }
+
+    /// Tells of a guard where there is nothing that it could guard.
+    pub(super) fn guard_is_idle(&self, name: &'static str, why: &str) {
+        if self.is_set(name) {
+            self.against(name, format!("`{name}` guards nothing here: {why}"), "leave it out");
+        }
+    }
+
+    pub(super) fn check_is_partition(&self, name: &str, column: &Located<ColumnName>) {
+        let Some(known) = self.partition_columns else { return };
+        if known.iter().all(|known| known.column != column.value) {
+            let what = format!("`{name}` names `{}`, which is no partition column", column.value);
+            let hint = match known {
+                [] => "name it under `partition_columns` too".to_owned(),
+                known => known_names(
+                    column.value.as_str(),
+                    known.iter().map(|known| known.column.as_str()),
+                ),
+            };
+            self.report.add_hint(Code::UnknownName, &column.spot, what, hint);
+        }
+    }
+
+    /// Tells that the source does not say that it is complete: what it lacks was only not read, perhaps.
+    pub(super) fn need_complete_source(&self, name: &'static str, why: &str, hint: &str) {
+        if self.source_complete == Some(false) {
+            let what = format!("{why}, and the source does not say that it holds all rows");
+            self.against(name, what, hint);
+        }
+    }
 }

@@ -5,19 +5,26 @@
 mod blocks;
 mod chain;
 mod check;
+mod columns;
+mod comparing;
 mod connection;
 mod destination;
 mod destinations;
 mod fields;
 mod format;
 mod json;
+mod layout;
 pub mod limits;
 mod load;
 mod loading;
 mod location;
+mod merging;
 mod node;
 mod open;
 mod options;
+mod order;
+mod projection;
+mod properties;
 mod read;
 mod report;
 mod scalars;
@@ -134,6 +141,8 @@ pub struct Source {
     pub recursive: bool,
     /// Which file names of a folder are read.
     pub path_glob_filter: Option<String>,
+    /// Whether it holds the full current state, so that what it lacks is gone.
+    pub source_complete: bool,
     /// Where the flow says so.
     pub at: Place,
 }

@@ -195,6 +195,7 @@ impl<'a> Fields<'a> {
         for (name, found) in under.into_iter().flat_map(|under| &under.found) {
             self.found.entry(name).or_insert_with(|| found.clone());
         }
+        self.suspected.extend(under.into_iter().flat_map(|under| &under.suspected));
         self
     }
 
@@ -211,7 +212,29 @@ impl<'a> Fields<'a> {
                 self.found.insert(name, found);
             }
         }
+        self.suspected.extend(other.suspected);
         self
+    }
+
+    /// Moves the fields that `block` has too out of these, as a block of that kind.
+    pub(super) fn take(&mut self, block: &'static Block) -> Self {
+        let is_taken = |name: &str| block.fields.iter().any(|field| field.name == name);
+        let mut taken = Self { block, found: BTreeMap::new(), ..self.clone() };
+        for (name, found) in std::mem::take(&mut self.found) {
+            let home = if is_taken(name) { &mut taken.found } else { &mut self.found };
+            home.insert(name, found);
+        }
+        taken
+    }
+
+    /// Tells of each field that the load strategy does not use.
+    pub(super) fn check_used_by_load(&self, load_type: &str) {
+        for found in self.found.values().filter(|found| !found.field.is_used_by_load(load_type)) {
+            let what = format!("`{load_type}` does not use `{}`", found.field.name);
+            let users: Vec<_> = found.field.loads.iter().map(|load| format!("`{load}`")).collect();
+            let hint = format!("leave it out; it belongs to {}", users.join(", "));
+            self.report.add_hint(Code::Contradiction, &found.key, what, hint);
+        }
     }
 
     /// Tells of each option that `format` does not use, and takes it out.

@@ -1,12 +1,10 @@
 //! Options of reading and of writing, with the formats that use them.
 
 use super::fields::Block;
+use super::fields::Field;
 use super::fields::Kind;
 use super::fields::field;
-use super::fields::later;
 use super::words;
-
-const MERGES: &str = "belongs to the merge strategies, which this version does not have";
 
 /// Options of reading, of all formats.
 pub(super) static READ_OPTIONS: Block = Block {
@@ -64,20 +62,75 @@ pub(super) static WRITE_OPTIONS: Block = Block {
             .formats(&["csv"]),
         field("null_value", Kind::AnyText, "What a NULL is written as; nothing by default.")
             .formats(&["csv"]),
-        field("merge_schema", Kind::Bool, "Whether columns that the target lacks are added to it.")
-            .aliases(&["mergeSchema"])
-            .formats(&["delta"]),
+        field(
+            "merge_schema",
+            Kind::Bool,
+            "Whether columns that the target lacks are added to it; types of stored columns stay.",
+        )
+        .aliases(&["mergeSchema"])
+        .formats(&["delta"])
+        .loads(MERGE_SCHEMA),
         field(
             "overwrite_schema",
             Kind::Bool,
-            "Whether the target gets the rows' columns and types; `overwrite` only.",
+            "Whether the target gets the rows' columns and types.",
         )
         .aliases(&["overwriteSchema"])
-        .formats(&["delta"]),
+        .formats(&["delta"])
+        .loads(&["overwrite"]),
         // People keep these beside the options of writing.
-        later("merge_keys", MERGES),
-        later("merge_condition", MERGES),
-        later("source_alias", MERGES),
-        later("target_alias", MERGES),
+        MERGE_KEYS.formats(&["delta"]),
+        MERGE_CONDITION.formats(&["delta"]),
+        SOURCE_ALIAS.formats(&["delta"]),
+        TARGET_ALIAS.formats(&["delta"]),
     ],
 };
+
+/// Options of merging.
+pub(super) static MERGE_OPTIONS: Block = Block {
+    name: "merging",
+    doc: "Options of merging, for the strategies that go by keys.",
+    lifts_configure: false,
+    fields: &[
+        MERGE_KEYS.formats(&["delta"]),
+        MERGE_CONDITION.formats(&["delta"]),
+        SOURCE_ALIAS.formats(&["delta"]),
+        TARGET_ALIAS.formats(&["delta"]),
+    ],
+};
+
+/// `merge_keys`, as destinations have it too; they are judged by their load strategy.
+pub(super) const MERGE_KEYS: Field =
+    field("merge_keys", Kind::Names, "The columns whose values make a row's key.")
+        .loads(words::KEYED);
+/// `merge_condition`, likewise.
+pub(super) const MERGE_CONDITION: Field = field(
+    "merge_condition",
+    Kind::Text,
+    "SQL on a pair of rows: `T` is the target's row, `S` the incoming one. Stored rows that fail it are left alone.",
+)
+.loads(&["merge_upsert"]);
+const SOURCE_ALIAS: Field = field(
+    "source_alias",
+    Kind::Text,
+    "What `merge_condition` calls the incoming row; `S` by default.",
+)
+.loads(&["merge_upsert"]);
+const TARGET_ALIAS: Field = field(
+    "target_alias",
+    Kind::Text,
+    "What `merge_condition` calls the target's row; `T` by default.",
+)
+.loads(&["merge_upsert"]);
+
+/// All strategies but those that never meet a target.
+const MERGE_SCHEMA: &[&str] = &[
+    "append",
+    "overwrite",
+    "overwrite_partitions",
+    "merge_upsert",
+    "merge_overwrite",
+    "hash_diff_upsert",
+    "scd2",
+    "snapshot_soft_delete",
+];

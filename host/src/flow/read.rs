@@ -164,7 +164,9 @@ fn build(report: &Report, path: &Path, tree: &Node) -> Option<Flow> {
     let transforms = chain::steps(report, &fields, &components);
     let rules = chain::rules(report, &fields, &components);
     let quarantine = destination::quarantine(report, &fields, &connections, &folder);
-    let destinations = destination::destinations(report, &fields, &connections, &folder);
+    let source_complete = source.as_ref().map(|source| source.source_complete);
+    let destinations =
+        destination::destinations(report, &fields, &connections, &folder, source_complete);
     let limits = check::limits(report, fields.get("limits"));
     let state = match fields.text("state") {
         Some(state) => folder.resolve(report, state).map(|state| state.value),

@@ -27,6 +27,28 @@ pub(super) fn text<'a>(report: &Report, node: &'a Node, spot: &Spot) -> Option<&
     }
 }
 
+/// Text, or what is written as text in one way only.
+pub(super) fn scalar(report: &Report, node: &Node, spot: &Spot, name: &str) -> Option<String> {
+    match &node.shape {
+        Shape::Text(text) => Some(text.clone()),
+        Shape::Bool(value) => Some(value.to_string()),
+        Shape::Number(number) if !number.is_f64() => Some(number.to_string()),
+        Shape::Refused => None,
+        Shape::Number(_) => {
+            let what =
+                format!("`{name}` is text, a whole number, true or false; this is {}", shown(node));
+            report.add_hint(Code::WrongValue, spot, what, "put it in quotes");
+            None
+        }
+        Shape::Null | Shape::List(_) | Shape::Map(_) => {
+            let what =
+                format!("`{name}` is text, a whole number, true or false; this is {}", shown(node));
+            report.add(Code::WrongType, spot, what);
+            None
+        }
+    }
+}
+
 /// The word of `words` that `text` means, if this version offers it.
 pub(super) fn word(
     report: &Report,

@@ -77,6 +77,9 @@ fn property(field: &'static Field, alias: Option<&str>, defs: &mut Map<String, V
     if !field.formats.is_empty() {
         doc = format!("{doc} ({})", field.formats.join(", "));
     }
+    if !field.loads.is_empty() {
+        doc = format!("{doc} ({})", field.loads.join(", "));
+    }
     json!({"description": doc, "anyOf": [value(field.kind, defs), {"type": "null"}]})
 }
 
@@ -100,13 +103,24 @@ fn value(kind: Kind, defs: &mut Map<String, Value>) -> Value {
             json!({"type": "string"}),
             json!({"type": "array", "items": {"type": "string"}}),
         ]),
-        Kind::Names => any_of(vec![json!({"type": "string"}), list(json!({"type": "string"}))]),
+        Kind::Names | Kind::Order => {
+            any_of(vec![json!({"type": "string"}), list(json!({"type": "string"}))])
+        }
         Kind::Partitions => {
             let partition = reference(&super::destinations::PARTITION, defs);
             any_of(vec![
                 json!({"type": "string"}),
                 list(any_of(vec![json!({"type": "string"}), partition])),
             ])
+        }
+        Kind::Fraction => any_of(vec![
+            json!({"type": "number", "minimum": 0, "maximum": 1}),
+            json!({"type": "string", "pattern": "^\\s*(0?\\.[0-9]+|[01](\\.0*)?)\\s*$"}),
+            json!({"$ref": TEMPLATE}),
+        ]),
+        Kind::Scalar => json!({"type": ["string", "number", "boolean"]}),
+        Kind::Properties => {
+            json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}})
         }
         Kind::Types => {
             let names = super::types::type_names().join("`, `");

@@ -9,6 +9,7 @@ use super::JsonlRead;
 use super::ReadFormat;
 use super::Source;
 use super::blocks::SOURCE;
+use super::blocks::SOURCE_READ;
 use super::connection::Connection;
 use super::connection::Connections;
 use super::connection::location;
@@ -85,8 +86,9 @@ fn read<'a>(
         None => None,
     };
     if let Some(own) = &own {
-        own.verify_options();
+        own.verify();
     }
+    let source_complete = source_complete(report, &fields);
     let columns = fields.names("columns");
     let hints = fields.types("schema_hints");
     let recursive = fields.flag("recursive");
@@ -124,8 +126,25 @@ fn read<'a>(
         allow_missing: options.flag("allow_missing").is_some_and(|flag| flag.value),
         recursive: recursive.is_none_or(|flag| flag.value),
         path_glob_filter: path_glob_filter.map(|glob| glob.value),
+        source_complete,
         at: report.place(spot),
     })
+}
+
+/// Whether the source holds the full current state, as it says itself.
+fn source_complete<'a>(report: &'a Report, fields: &Fields<'a>) -> bool {
+    let flag = fields.flag("source_complete");
+    let inner = fields
+        .get("read")
+        .and_then(|found| Fields::open(report, &SOURCE_READ, found.node, &found.spot));
+    let Some(inner) = inner else { return flag.is_some_and(|flag| flag.value) };
+    let inner_flag = inner.flag("source_complete");
+    if let (Some(_), Some(_)) = (&flag, &inner_flag) {
+        let what = "`source_complete` and `read.source_complete` are one field, set twice";
+        let hint = "keep one; the canonical name is `source_complete`";
+        report.add_hint(Code::DuplicateKey, &inner.key_of("source_complete"), what, hint);
+    }
+    flag.or(inner_flag).is_some_and(|flag| flag.value)
 }
 
 /// `schema_hints` and the option `schema` together; they may not disagree.

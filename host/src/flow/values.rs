@@ -1,18 +1,15 @@
 //! Typed values of a block's fields. A value of another type is told here and counts as not set.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::fields::Kind;
 use super::fields::Word;
-use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
 use super::open::Found;
 use super::report::Located;
-use super::report::Spot;
 use super::scalars::number;
+use super::scalars::scalar;
 use super::scalars::shown;
 use super::scalars::text;
 use super::scalars::word;
@@ -22,7 +19,7 @@ use crate::name::ColumnName;
 use crate::problem::Code;
 
 impl<'a> Fields<'a> {
-    fn located<T>(
+    pub(super) fn located<T>(
         &self,
         name: &'static str,
         read: impl FnOnce(&Found<'a>) -> Option<T>,
@@ -117,82 +114,27 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Column names without repeats, from a list or from text with commas; not empty.
-    pub(super) fn names(&self, name: &'static str) -> Option<Located<Vec<ColumnName>>> {
+    /// A number from 0 to 1, also as text.
+    pub(super) fn fraction(&self, name: &'static str) -> Option<Located<f64>> {
         self.located(name, |found| {
-            let names = match &found.node.shape {
-                Shape::Text(text) => text
-                    .split(',')
-                    .map(|part| (part.trim().to_owned(), found.spot.clone()))
-                    .collect(),
-                Shape::List(items) => {
-                    let listed = items
-                        .iter()
-                        .enumerate()
-                        .map(|(index, item)| (item, found.spot.item(index, item.at)));
-                    listed
-                        .filter_map(|(item, spot)| Some((self.column(found, item, &spot)?, spot)))
-                        .collect::<Vec<_>>()
-                }
-                _ => {
-                    let what = format!(
-                        "`{name}` is a list of column names; this is {}",
-                        found.node.kind()
-                    );
-                    self.report.add_hint(
-                        Code::WrongType,
-                        &found.spot,
-                        what,
-                        "write `[a, b]` or `\"a, b\"`",
-                    );
-                    return None;
-                }
+            let (parsed, code) = match &found.node.shape {
+                Shape::Number(number) => (number.as_f64(), Code::WrongValue),
+                Shape::Text(text) => (text.trim().parse().ok(), Code::WrongValue),
+                _ => (None, Code::WrongType),
             };
-            let mut columns: Vec<ColumnName> = Vec::new();
-            let mut seen = BTreeSet::new();
-            for (text, spot) in names {
-                match ColumnName::new(text) {
-                    Ok(column) if !seen.insert(column.clone()) => {
-                        self.report.add(
-                            Code::WrongValue,
-                            &spot,
-                            format!("`{name}` names `{column}` twice"),
-                        );
-                    }
-                    Ok(column) => columns.push(column),
-                    Err(what) => self.report.add(Code::WrongValue, &spot, what),
-                }
+            let fraction = parsed.filter(|fraction| (0.0..=1.0).contains(fraction));
+            if fraction.is_none() {
+                let what =
+                    format!("`{name}` is a number from 0 to 1; this is {}", shown(found.node));
+                self.report.add(code, &found.spot, what);
             }
-            if columns.is_empty() {
-                if matches!(&found.node.shape, Shape::List(items) if items.is_empty()) {
-                    self.report.add_hint(
-                        Code::WrongValue,
-                        &found.spot,
-                        format!("`{name}` is empty"),
-                        "leave it out",
-                    );
-                }
-                return None;
-            }
-            Some(columns)
+            fraction
         })
     }
 
-    /// One item of a list of columns.
-    fn column(&self, found: &Found<'a>, item: &'a Node, spot: &Spot) -> Option<String> {
-        let Shape::Map(_) = item.shape else {
-            return text(self.report, item, spot).map(str::to_owned);
-        };
-        if !matches!(found.field.kind, Kind::Partitions) {
-            self.report.add(
-                Code::WrongType,
-                spot,
-                "plain column names are due here; this is a map",
-            );
-            return None;
-        }
-        let fields = Self::open(self.report, &super::destinations::PARTITION, item, spot)?;
-        fields.text("column").map(|column| column.value)
+    /// Text, or a whole number, true or false as text.
+    pub(super) fn scalar(&self, name: &'static str) -> Option<Located<String>> {
+        self.located(name, |found| scalar(self.report, found.node, &found.spot, name))
     }
 
     /// Column types by name, in the file's order.
@@ -232,8 +174,8 @@ impl<'a> Fields<'a> {
         self.get(name).map(|found| found.node.to_json())
     }
 
-    /// Tells of values that do not fit their options, for blocks that nothing may use.
-    pub(super) fn verify_options(&self) {
+    /// Tells of plain values that do not fit their fields, also of those that nothing may use.
+    pub(super) fn verify(&self) {
         for found in self.all() {
             let name = found.field.name;
             match found.field.kind {
@@ -244,10 +186,18 @@ impl<'a> Fields<'a> {
                 Kind::Bytes => drop(self.bytes(name)),
                 Kind::Char => drop(self.character(name)),
                 Kind::Texts => drop(self.texts(name)),
-                Kind::Names | Kind::Partitions => drop(self.names(name)),
+                Kind::Names => drop(self.names(name)),
+                Kind::Partitions => drop(self.partitions(name)),
+                Kind::Order => drop(self.order(name)),
+                Kind::Fraction => drop(self.fraction(name)),
+                Kind::Scalar => drop(self.scalar(name)),
+                Kind::Properties => drop(self.properties(name)),
                 Kind::Types => drop(self.types(name)),
-                Kind::Block(_)
-                | Kind::NameOr(_)
+                Kind::Block(inner) => {
+                    let fields = Fields::open(self.report, inner, found.node, &found.spot);
+                    fields.iter().for_each(Fields::verify);
+                }
+                Kind::NameOr(_)
                 | Kind::Named(_)
                 | Kind::OneOrNamed(_)
                 | Kind::OneOrMany(_)

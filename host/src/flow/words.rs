@@ -7,7 +7,6 @@ const NO_FORMAT_YET: &str = "is a format that this version does not have";
 const NO_STORE_YET: &str = "is an object store; this version reads and writes local files";
 const BUILT_IN_STEP: &str = "is a built-in step; this version runs component steps only";
 const BUILT_IN_RULE: &str = "is a built-in rule; this version runs component rules only";
-const MERGES_YET: &str = "merges row by row, which this version does not do";
 const READ_ONLY: &str = "can only be read";
 const WRITE_ONLY: &str = "can only be written";
 
@@ -71,27 +70,77 @@ pub(super) static CONNECTION_FORMATS: &[Word] = &[
 /// Load strategies.
 pub(super) static LOAD_TYPES: &[Word] = &[
     word("append", "Rows are added."),
-    word("overwrite", "The rows become the target's only rows.").aliases(&["full_load"]),
+    word("overwrite", "The rows become the target's only rows, or the only ones of one partition.")
+        .aliases(&["full_load"]),
     word(
         "overwrite_partitions",
-        "The rows become the only ones of their partitions. Delta tables.",
+        "The rows become the only ones of their partitions, or of what `replace_where` selects.",
     ),
-    word("error_if_exists", "A new table; it must not be there. Delta tables.")
+    word("error_if_exists", "The target is created; it must not be there.")
         .aliases(&["error", "errorifexists"]),
-    word("ignore", "A new table; nothing happens where there is one. Delta tables."),
-    word("merge_upsert", "").aliases(&["merge", "upsert"]).later(MERGES_YET),
-    word("merge_overwrite", "").later(MERGES_YET),
-    word("hash_diff_upsert", "").later(MERGES_YET),
-    word("scd2", "").aliases(&["historical"]).later(MERGES_YET),
-    word("snapshot_soft_delete", "").aliases(&["snapshot_reconcile_soft_delete"]).later(MERGES_YET),
+    word("ignore", "The target is created; where it is there already, nothing happens."),
+    word("merge_upsert", "New keys are inserted, known ones updated.")
+        .aliases(&["merge", "upsert"]),
+    word("merge_overwrite", "The rows of each key that comes replace the key's rows."),
+    word("hash_diff_upsert", "Known keys are updated where their content differs."),
+    word("scd2", "Each change of a key closes its current version and opens a new one.")
+        .aliases(&["historical"]),
+    word(
+        "snapshot_soft_delete",
+        "The rows are all there is: keys that are missing are marked as deleted.",
+    )
+    .aliases(&["snapshot_reconcile_soft_delete"]),
 ];
 
-/// Load strategies that only tables with a transaction log can carry out.
-pub(super) fn needs_merge(load_type: &str) -> bool {
-    LOAD_TYPES
-        .iter()
-        .any(|word| word.name == load_type && word.offer == super::fields::Offer::Later(MERGES_YET))
-}
+/// Load strategies that go by keys; only tables with a transaction log can carry them out.
+pub(super) const KEYED: &[&str] =
+    &["merge_upsert", "merge_overwrite", "hash_diff_upsert", "scd2", "snapshot_soft_delete"];
+
+/// Load strategies that this version carries out on files without a log.
+pub(super) const FLAT_LOADS: &[&str] = &["append", "overwrite"];
+
+/// How `merge_upsert` finds the rows of its keys.
+pub(super) static MERGE_STRATEGIES: &[Word] = &[
+    word("delta", "Row by key, wherever the key's row is; the default."),
+    word("delta_by_partition", "The same result; files of other partitions are not read."),
+    word("replace_partitions", "The rows become the only ones of their partitions."),
+];
+
+/// Several rows of one key.
+pub(super) static ON_DUPLICATE_KEY: &[Word] = &[
+    word("error", "Nothing is written; the default."),
+    word("keep_latest", "The first by `order_by` stays, the others are counted."),
+    word("quarantine", "")
+        .later("sets rows aside at a destination, which this version does not do"),
+];
+
+/// NULL in a key.
+pub(super) static ON_NULL_KEY: &[Word] = &[
+    word("error", "Nothing is written; the default."),
+    word("match", "NULL equals NULL."),
+    word("quarantine", "")
+        .later("sets rows aside at a destination, which this version does not do"),
+];
+
+/// NULL in a sequence.
+pub(super) static ON_NULL_SEQUENCE: &[Word] = &[
+    word("error", "Nothing is written; the default."),
+    word("quarantine", "")
+        .later("sets rows aside at a destination, which this version does not do"),
+];
+
+/// A change older than the stored one.
+pub(super) static LATE: &[Word] = &[
+    word("ignore", "It is counted; the default but for `scd2`."),
+    word("error", "Nothing is written.").aliases(&["reject"]),
+    word("history", "It is placed where it belongs; `scd2` only, and its default.")
+        .aliases(&["apply"]),
+    word("append", "It is inserted as it comes; `scd2` only."),
+];
+
+/// How the columns that count as a change are chosen.
+pub(super) static HASH_STRATEGIES: &[Word] =
+    &[word("all_columns_except", "All but `hash_exclude_columns`.")];
 
 /// Types of a transform.
 pub(super) static STEP_TYPES: &[Word] = &[

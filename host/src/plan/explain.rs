@@ -6,16 +6,16 @@ use arrow::datatypes::Schema;
 
 use crate::component::RowEffect;
 use crate::component::Statefulness;
+use crate::flow::PartitionColumn;
+use crate::flow::SchemaChange;
 use crate::plan::DestinationPlan;
 use crate::plan::Plan;
 use crate::plan::RulePlan;
 use crate::plan::StepPlan;
 use crate::plan::TargetState;
+use crate::plan::changes;
 use crate::problem::escape;
-use crate::table::IfExists;
-use crate::table::Scope;
 use crate::table::Severity;
-use crate::table::TableChange;
 
 /// The plan, a stage a paragraph.
 #[must_use]
@@ -120,33 +120,35 @@ fn explain_destination(text: &mut String, to: &DestinationPlan) {
         TargetState::Exists(Some(version)) => format!("there, at version {version}"),
         TargetState::Exists(None) => "there".to_owned(),
     };
-    let change = match &to.change {
-        TableChange::Append {} => "rows are added",
-        TableChange::Create { if_exists: IfExists::Refuse } => {
-            "a new table; refused where there is one"
-        }
-        TableChange::Create { if_exists: IfExists::Skip } => {
-            "a new table; nothing happens where there is one"
-        }
-        TableChange::Replace { scope, allow_empty } => match (scope, allow_empty) {
-            (Scope::All, false) => "rows replace all rows; refused where there are none",
-            (Scope::All, true) => "rows replace all rows, also where there are none",
-            (Scope::Partitions, _) => "rows replace all rows of their partitions",
-            (Scope::Predicate(_), false) => {
-                "rows replace those that the predicate selects; refused where there are none"
-            }
-            (Scope::Predicate(_), true) => {
-                "rows replace those that the predicate selects, also where there are none"
-            }
-        },
-        TableChange::Merge(_) => "row by key",
-    };
-    line(text, 1, &format!("{now}; {change}"));
+    line(text, 1, &format!("{now}; {}", changes::headline(&to.change)));
+    for detail in changes::details(&to.change) {
+        line(text, 1, &detail);
+    }
     line(text, 1, &format!("columns: {}", columns(&to.schema)));
     if !to.partition_columns.is_empty() {
-        let names: Vec<_> =
-            to.partition_columns.iter().map(|column| column.column.to_string()).collect();
-        line(text, 1, &format!("partitioned by: {}", list(&names)));
+        let columns: Vec<_> = to.partition_columns.iter().map(partition).collect();
+        line(text, 1, &format!("partitioned by: {}", list(&columns)));
+    }
+    match to.schema_change {
+        SchemaChange::Refuse => {}
+        SchemaChange::Merge => line(text, 1, "columns that the table lacks are added to it"),
+        SchemaChange::Overwrite => line(text, 1, "the table gets these columns and types"),
+    }
+    if to.layout.optimize {
+        let near: Vec<_> = to.layout.zorder.iter().map(ToString::to_string).collect();
+        let near =
+            if near.is_empty() { String::new() } else { format!(", z-ordered by {}", list(&near)) };
+        line(text, 1, &format!("then small files are put together{near}"));
+    }
+    for (name, value) in &to.table_properties {
+        line(text, 1, &format!("property {}: {}", escape(name), escape(value)));
+    }
+}
+
+fn partition(partition: &PartitionColumn) -> String {
+    match &partition.expression {
+        None => partition.column.to_string(),
+        Some(expression) => format!("{} = {expression}", partition.column),
     }
 }
 

@@ -23,6 +23,7 @@ use crate::name::FlowName;
 use crate::table::Severity;
 use crate::table::TableChange;
 
+mod changes;
 mod explain;
 pub mod facts;
 pub mod quarantine;

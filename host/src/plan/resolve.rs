@@ -171,6 +171,10 @@ fn destination(
         return None;
     }
     let Destination { format, load, partition_columns, at, .. } = destination;
+    not_yet(destination, problems);
+    if problems.len() > before {
+        return None;
+    }
     let names: Vec<_> = partition_columns.iter().map(|column| column.column.clone()).collect();
     let change = strategy::change(load, &schema, partition_columns, at)
         .map_err(|more| problems.extend(more))
@@ -203,6 +207,20 @@ fn destination(
             }
         },
     })
+}
+
+/// What a flow may say and no writer does yet.
+fn not_yet(destination: &Destination, problems: &mut Vec<Problem>) {
+    let mut refuse = |field: &str, what: &str| {
+        let what = format!("{what}, which this version does not do");
+        problems.push(Problem::new(Code::NotOffered, inside(&destination.at, field), what));
+    };
+    if destination.partition_columns.iter().any(|column| column.expression.is_some()) {
+        refuse("partition_columns", "an `expression` computes a partition column");
+    }
+    if destination.layout.optimize {
+        refuse("optimize_after_write", "`optimize_after_write` puts small files together");
+    }
 }
 
 fn set_apart(

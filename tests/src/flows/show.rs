@@ -69,6 +69,7 @@ fn source(source: &Source) -> String {
         allow_missing,
         recursive,
         path_glob_filter,
+        source_complete,
         at,
     } = source;
     assert!(at.line.is_some());
@@ -83,6 +84,9 @@ fn source(source: &Source) -> String {
     )
     .unwrap();
     path_glob_filter.iter().for_each(|glob| write!(out, ", only {glob}").unwrap());
+    if *source_complete {
+        write!(out, ", complete").unwrap();
+    }
     out
 }
 
@@ -100,10 +104,10 @@ fn destination(destination: &Destination) -> String {
         load,
         columns,
         partition_columns,
-        at,
         schema_change,
         layout,
         table_properties,
+        at,
     } = destination;
     assert!(at.line.is_some());
     let mut out = format!("{name} {} {} {}", path.display(), json!(format), json!(load));
@@ -112,8 +116,13 @@ fn destination(destination: &Destination) -> String {
         write!(out, "\n  partition_columns {}", json!(partition_columns)).unwrap();
     }
     if *schema_change != SchemaChange::Refuse {
-        write!(out, "\n  schema {}", json!(schema_change)).unwrap();
+        write!(out, "\n  schema_change {}", json!(schema_change)).unwrap();
     }
-    assert!(*layout == Layout::default() && table_properties.is_empty(), "not offered yet");
+    if *layout != Layout::default() {
+        write!(out, "\n  layout {}", json!(layout)).unwrap();
+    }
+    for (name, value) in table_properties {
+        write!(out, "\n  property {name} = {value:?}").unwrap();
+    }
     out
 }

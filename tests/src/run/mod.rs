@@ -6,6 +6,7 @@ mod books;
 mod command;
 mod destinations;
 mod example;
+mod merges;
 mod misdeeds;
 mod readback;
 mod verdicts;

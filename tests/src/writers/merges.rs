@@ -120,22 +120,22 @@ fn refuse(merge: &Merge, before: &[Row], batch: &[Row], right: &str) {
 fn keys_that_decide_nothing_are_refused() {
     let table = [(1, Some("a"))];
     let twice = [(1, Some("b")), (1, Some("c")), (2, Some("d")), (2, Some("e"))];
-    refuse(&upsert(), &table, &twice, "2 keys come more than once: (1), (2)");
+    refuse(&upsert(), &table, &twice, "2 key(s) come more than once: id = 1; id = 2");
     refuse(
         &upsert(),
         &[(1, None), (1, None)],
         &table,
-        "the table has several rows of keys that come: (1)",
+        "the table has several rows of keys that come: id = 1",
     );
     let by_g = Merge { keys: names(&["g"]), compare: names(&["id"]), ..upsert() };
     refuse(
         &by_g,
         &table,
         &[(7, None), (8, None)],
-        "2 rows have NULL in the key column(s) g: (NULL), (NULL)",
+        "2 row(s) have NULL in the key column(s) `g`: g = NULL; g = NULL",
     );
     let sequence = repeats(Repeats::Sequence { by: names(&["g"]), late: LateRow::Error });
-    refuse(&sequence, &[(1, Some("b"))], &table, "1 rows are older than the stored ones: (1)");
+    refuse(&sequence, &[(1, Some("b"))], &table, "1 row(s) are older than the stored ones: id = 1");
 }
 
 #[test]

@@ -176,10 +176,8 @@ impl Intake {
         let options = FormatOptions::new().with_null("NULL");
         let values = self.merge.keys.iter().filter_map(|key| {
             let column = rows.column_by_name(key.as_str())?;
-            Some(
-                ArrayFormatter::try_new(column.as_ref(), &options)
-                    .map(|it| it.value(row).to_string()),
-            )
+            let value = ArrayFormatter::try_new(column.as_ref(), &options);
+            Some(value.map(|it| format!("{key} = {}", it.value(row))))
         });
         let values: Result<Vec<_>, _> = values.collect();
         Ok(values.map_err(StorageError::library(&self.path, "show a key"))?.join(", "))
@@ -189,10 +187,9 @@ impl Intake {
         let mut numbers: Vec<_> = numbers.iter().copied().take(SHOWN_MAX).collect();
         numbers.sort_unstable();
         let rows = self.held.pick(&numbers)?;
-        let shown: Result<Vec<_>, _> = (0..rows.num_rows())
-            .map(|row| self.show(&rows, row).map(|key| format!("({key})")))
-            .collect();
-        Ok(shown?.join(", "))
+        let shown: Result<Vec<_>, _> =
+            (0..rows.num_rows()).map(|row| self.show(&rows, row)).collect();
+        Ok(shown?.join("; "))
     }
 
     fn guard(&self, what: String, hint: impl Into<String>) -> WriteError {
@@ -203,15 +200,15 @@ impl Intake {
     fn standing(&self, index: &Index) -> Result<(Vec<u32>, u64), WriteError> {
         if self.nulls.rows > 0 {
             let what = format!(
-                "{} rows have NULL in the key column(s) {}: {}",
+                "{} row(s) have NULL in the key column(s) {}: {}",
                 self.nulls.rows,
-                self.nulls.columns.join(", "),
                 self.nulls
-                    .examples
+                    .columns
                     .iter()
-                    .map(|key| format!("({key})"))
+                    .map(|name| format!("`{name}`"))
                     .collect::<Vec<_>>()
-                    .join(", ")
+                    .join(", "),
+                self.nulls.examples.join("; ")
             );
             let hint = "leave such rows out, or say `on_null_key: match`: NULL equals NULL then";
             return Err(self.guard(what, hint));
@@ -225,7 +222,7 @@ impl Intake {
             firsts.iter().copied().filter(|first| index.rows(*first).nth(1).is_some()).collect();
         if update.repeats == Repeats::Refuse {
             let what = format!(
-                "{} keys come more than once: {}",
+                "{} key(s) come more than once: {}",
                 repeated.len(),
                 self.show_staged(&repeated)?
             );

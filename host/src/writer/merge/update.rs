@@ -125,7 +125,7 @@ impl Intake {
             && !found.late.is_empty()
         {
             let what = format!(
-                "{} rows are older than the stored ones: {}",
+                "{} row(s) are older than the stored ones: {}",
                 found.late.len(),
                 self.show_staged(&found.late)?
             );
