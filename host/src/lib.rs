@@ -14,6 +14,8 @@ pub mod flow;
 
 pub mod component;
 
+pub mod expression;
+
 pub mod storage;
 
 pub mod strategy;

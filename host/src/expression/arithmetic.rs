@@ -1,0 +1,334 @@
+//! Operators and functions that are ours, because the engine's wrap around or know no limit: arithmetic that fails where a result
+//! does not fit, and text that is joined or replaced within [`RESULT_BYTES_MAX`].
+
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::array::ArrayRef;
+use arrow::array::AsArray;
+use arrow::array::Datum;
+use arrow::array::Scalar;
+use arrow::array::StringArray;
+use arrow::array::StringBuilder;
+use arrow::compute::cast;
+use arrow::compute::kernels::numeric;
+use arrow::datatypes::DataType;
+use arrow::datatypes::Decimal128Type;
+use arrow::datatypes::Decimal256Type;
+use arrow::datatypes::DurationSecondType;
+use arrow::datatypes::Field;
+use arrow::datatypes::FieldRef;
+use arrow::datatypes::Int64Type;
+use arrow::error::ArrowError;
+use datafusion_common::DataFusionError;
+use datafusion_common::Result;
+use datafusion_common::ScalarValue;
+use datafusion_common::exec_err;
+use datafusion_common::plan_err;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::tree_node::TreeNode;
+use datafusion_expr::BinaryExpr;
+use datafusion_expr::ColumnarValue;
+use datafusion_expr::Expr;
+use datafusion_expr::Operator;
+use datafusion_expr::ReturnFieldArgs;
+use datafusion_expr::ScalarFunctionArgs;
+use datafusion_expr::ScalarUDF;
+use datafusion_expr::ScalarUDFImpl;
+use datafusion_expr::Signature;
+use datafusion_expr::Volatility;
+use datafusion_expr::binary::BinaryTypeCoercer;
+
+use super::RESULT_BYTES_MAX;
+use super::words::spelt;
+
+/// The longest text that is made of literals alone: it may stand in each row.
+const CONSTANT_BYTES_MAX: usize = 64 << 10;
+
+const SECONDS_A_DAY: i64 = 86_400;
+
+/// What is ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Op {
+    /// `+ - * / %`.
+    Binary(Operator),
+    /// `-x`.
+    Negate,
+    /// `||`: NULL where a side is.
+    Join,
+    /// `concat`: NULL is no text.
+    Concat,
+    /// `replace(text, from, to)`; an empty `from` replaces nothing.
+    Replace,
+}
+
+/// The operator as a function.
+pub(super) fn function(op: Op) -> Arc<ScalarUDF> {
+    let signature = match op {
+        Op::Binary(_) | Op::Join => Signature::any(2, Volatility::Immutable),
+        Op::Negate => Signature::any(1, Volatility::Immutable),
+        Op::Concat => Signature::variadic_any(Volatility::Immutable),
+        Op::Replace => Signature::any(3, Volatility::Immutable),
+    };
+    Arc::new(ScalarUDF::from(Ours { op, signature }))
+}
+
+/// Puts ours in the place of the engine's operators. Types must agree already.
+pub(super) fn replace_operators(expr: Expr) -> Result<Expr> {
+    let ours = |expr| {
+        let (op, args) = match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => {
+                (Op::Join, vec![*left, *right])
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+                if matches!(
+                    op,
+                    Operator::Plus
+                        | Operator::Minus
+                        | Operator::Multiply
+                        | Operator::Divide
+                        | Operator::Modulo
+                ) =>
+            {
+                (Op::Binary(op), vec![*left, *right])
+            }
+            Expr::Negative(inner) => (Op::Negate, vec![*inner]),
+            other => return Ok(Transformed::no(other)),
+        };
+        Ok(Transformed::yes(function(op).call(args)))
+    };
+    Ok(expr.transform_up(ours)?.data)
+}
+
+/// Refuses a result that is too large.
+pub(super) fn limit(bytes: usize) -> Result<()> {
+    within(bytes, RESULT_BYTES_MAX)
+}
+
+fn within(bytes: usize, bytes_max: usize) -> Result<()> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    let what = format!("the result is {bytes} bytes long, and at most {bytes_max} are made");
+    Err(DataFusionError::ResourcesExhausted(what))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Ours {
+    op: Op,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Ours {
+    fn name(&self) -> &str {
+        match self.op {
+            Op::Binary(Operator::Plus) => "+",
+            Op::Binary(Operator::Minus) | Op::Negate => "-",
+            Op::Binary(Operator::Multiply) => "*",
+            Op::Binary(Operator::Divide) => "/",
+            Op::Binary(_) => "%",
+            Op::Join => "||",
+            Op::Concat => "concat",
+            Op::Replace => "replace",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match (self.op, types) {
+            (Op::Binary(op), [left, right]) => {
+                BinaryTypeCoercer::new(left, &op, right).get_result_type()
+            }
+            (Op::Negate, [of]) if of.is_unsigned_integer() || of.is_string() => {
+                plan_err!("`-` is not offered for {}", spelt(of))
+            }
+            (Op::Negate, [of]) => Ok(of.clone()),
+            (Op::Join | Op::Concat, types) => {
+                match types.iter().find(|of| of.is_nested() || of.is_binary()) {
+                    Some(of) => plan_err!("{} cannot be joined to a text", spelt(of)),
+                    None => Ok(DataType::Utf8),
+                }
+            }
+            (_, types) => match types.iter().find(|of| !(of.is_string() || of.is_null())) {
+                Some(of) => plan_err!("`{}` takes text, not {}", self.name(), spelt(of)),
+                None => Ok(DataType::Utf8),
+            },
+        }
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let types: Vec<_> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let nullable = match self.op {
+            Op::Concat => false,
+            Op::Binary(_) | Op::Negate | Op::Join | Op::Replace => {
+                args.arg_fields.iter().any(|field| field.is_nullable())
+            }
+        };
+        Ok(Arc::new(Field::new(self.name(), self.return_type(&types)?, nullable)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let ScalarFunctionArgs { args, number_rows, return_field, .. } = args;
+        let constant = args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let (rows, bytes_max) =
+            if constant { (1, CONSTANT_BYTES_MAX) } else { (number_rows, RESULT_BYTES_MAX) };
+        let array: ArrayRef = match (self.op, &args[..]) {
+            (Op::Binary(op), [left, right]) => binary(op, left, right, return_field.data_type())?,
+            (Op::Negate, [of]) => numeric::neg(of.to_array(rows)?.as_ref())?,
+            (Op::Join, args) => Arc::new(join(args, rows, bytes_max, Nulls::Spread)?),
+            (Op::Concat, args) => Arc::new(join(args, rows, bytes_max, Nulls::Skip)?),
+            (Op::Replace, [text, from, to]) => Arc::new(replace(
+                &Texts::new(text, rows)?,
+                &Texts::new(from, rows)?,
+                &Texts::new(to, rows)?,
+                rows,
+                bytes_max,
+            )?),
+            (_, args) => return exec_err!("`{}` does not take {} values", self.name(), args.len()),
+        };
+        if constant {
+            return ScalarValue::try_from_array(&array, 0).map(ColumnarValue::Scalar);
+        }
+        Ok(ColumnarValue::Array(array))
+    }
+}
+
+fn binary(
+    op: Operator,
+    left: &ColumnarValue,
+    right: &ColumnarValue,
+    to: &DataType,
+) -> Result<ArrayRef> {
+    let (left, right) = (datum(left)?, datum(right)?);
+    let (left, right) = (left.as_ref(), right.as_ref());
+    let result = match op {
+        Operator::Plus => numeric::add(left, right),
+        Operator::Minus => numeric::sub(left, right),
+        Operator::Multiply => numeric::mul(left, right),
+        Operator::Divide => numeric::div(left, right),
+        _ => numeric::rem(left, right),
+    }?;
+    // The kernel looks at 128 bits, not at the digits that the type has.
+    if let Some(decimals) = result.as_primitive_opt::<Decimal128Type>() {
+        decimals.validate_decimal_precision(decimals.precision()).map_err(overflow)?;
+    }
+    if let Some(decimals) = result.as_primitive_opt::<Decimal256Type>() {
+        decimals.validate_decimal_precision(decimals.precision()).map_err(overflow)?;
+    }
+    if let (DataType::Int64, Some(seconds)) = (to, result.as_primitive_opt::<DurationSecondType>())
+    {
+        let days = seconds.unary::<_, Int64Type>(|seconds| seconds / SECONDS_A_DAY);
+        return Ok(Arc::new(days));
+    }
+    if result.data_type() == to { Ok(result) } else { Ok(cast(&result, to)?) }
+}
+
+fn overflow(error: ArrowError) -> ArrowError {
+    ArrowError::ArithmeticOverflow(match error {
+        ArrowError::InvalidArgumentError(what) => what,
+        other => other.to_string(),
+    })
+}
+
+fn datum(value: &ColumnarValue) -> Result<Box<dyn Datum>> {
+    Ok(match value {
+        ColumnarValue::Array(array) => Box::new(Arc::clone(array)),
+        ColumnarValue::Scalar(scalar) => Box::new(Scalar::new(scalar.to_array()?)),
+    })
+}
+
+/// One text a row, or one for all rows.
+struct Texts {
+    values: StringArray,
+    one: bool,
+    bytes: usize,
+}
+
+impl Texts {
+    fn new(value: &ColumnarValue, rows: usize) -> Result<Self> {
+        let (values, one) = match value {
+            ColumnarValue::Array(array) => (Arc::clone(array), false),
+            ColumnarValue::Scalar(scalar) => (scalar.to_array()?, true),
+        };
+        let values = cast(&values, &DataType::Utf8)?.as_string::<i32>().clone();
+        let offsets = values.value_offsets();
+        let bytes = match (offsets.first(), offsets.last()) {
+            (Some(first), Some(last)) => usize::try_from(last - first).unwrap_or(0),
+            _ => 0,
+        };
+        let bytes = if one { bytes.saturating_mul(rows) } else { bytes };
+        Ok(Self { values, one, bytes })
+    }
+
+    fn get(&self, row: usize) -> Option<&str> {
+        let row = if self.one { 0 } else { row };
+        self.values.is_valid(row).then(|| self.values.value(row))
+    }
+}
+
+/// What NULL does to a text that it is joined to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    Spread,
+    Skip,
+}
+
+fn join(
+    args: &[ColumnarValue],
+    rows: usize,
+    bytes_max: usize,
+    nulls: Nulls,
+) -> Result<StringArray> {
+    let mut texts = Vec::with_capacity(args.len());
+    let mut bytes = 0_usize;
+    for arg in args {
+        let text = Texts::new(arg, rows)?;
+        bytes = bytes.saturating_add(text.bytes);
+        within(bytes, bytes_max)?;
+        texts.push(text);
+    }
+    let mut joined = StringBuilder::with_capacity(rows, bytes);
+    let mut value = String::new();
+    for row in 0..rows {
+        value.clear();
+        let mut null = false;
+        for text in &texts {
+            match text.get(row) {
+                Some(text) => value.push_str(text),
+                None => null |= nulls == Nulls::Spread,
+            }
+        }
+        joined.append_option((!null).then_some(&value));
+    }
+    Ok(joined.finish())
+}
+
+fn replace(
+    text: &Texts,
+    from: &Texts,
+    to: &Texts,
+    rows: usize,
+    bytes_max: usize,
+) -> Result<StringArray> {
+    let mut replaced = StringBuilder::with_capacity(rows, 0);
+    let mut bytes = 0_usize;
+    for row in 0..rows {
+        let (Some(text), Some(from), Some(to)) = (text.get(row), from.get(row), to.get(row)) else {
+            replaced.append_null();
+            continue;
+        };
+        let grows = to.len().saturating_sub(from.len());
+        let places = if from.is_empty() || grows == 0 { 0 } else { text.matches(from).count() };
+        bytes = bytes.saturating_add(text.len()).saturating_add(places.saturating_mul(grows));
+        within(bytes, bytes_max)?;
+        if from.is_empty() {
+            replaced.append_value(text);
+        } else {
+            replaced.append_value(text.replace(from, to));
+        }
+    }
+    Ok(replaced.finish())
+}

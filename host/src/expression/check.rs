@@ -1,0 +1,304 @@
+//! What of SQL is offered: the syntax tree is walked once, against a list of what is allowed. Names of columns become their labels,
+//! names of functions lower case, and chains of AND and OR balanced trees.
+
+use std::mem;
+
+use datafusion_sql::sqlparser::ast::BinaryOperator as Operator;
+use datafusion_sql::sqlparser::ast::CeilFloorKind;
+use datafusion_sql::sqlparser::ast::DataType as SqlType;
+use datafusion_sql::sqlparser::ast::DateTimeField;
+use datafusion_sql::sqlparser::ast::Expr;
+use datafusion_sql::sqlparser::ast::Function;
+use datafusion_sql::sqlparser::ast::FunctionArg;
+use datafusion_sql::sqlparser::ast::FunctionArgExpr;
+use datafusion_sql::sqlparser::ast::FunctionArguments;
+use datafusion_sql::sqlparser::ast::Ident;
+use datafusion_sql::sqlparser::ast::ObjectName;
+use datafusion_sql::sqlparser::ast::UnaryOperator;
+use datafusion_sql::sqlparser::ast::Value;
+
+use crate::problem::known_names;
+
+use super::DEPTH_MAX;
+use super::Mistake;
+use super::Scope;
+use super::functions;
+use super::functions::arrow_type;
+use super::shape::kind;
+use super::text::too_deep;
+use super::words::quoted;
+use super::words::shown;
+
+/// Refuses what is not offered, and resolves all names.
+pub(super) fn check(expr: &mut Expr, scope: &Scope) -> Result<(), Mistake> {
+    Walk { scope, labels: scope.labels() }.expr(expr, 0)
+}
+
+struct Walk<'a> {
+    scope: &'a Scope,
+    labels: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn expr(&self, expr: &mut Expr, depth: usize) -> Result<(), Mistake> {
+        if depth > DEPTH_MAX {
+            return Err(too_deep());
+        }
+        let below = depth + 1;
+        match expr {
+            Expr::Identifier(name) => {
+                *expr = self.column(std::slice::from_ref(name))?;
+                Ok(())
+            }
+            Expr::CompoundIdentifier(parts) => {
+                *expr = self.column(parts)?;
+                Ok(())
+            }
+            Expr::Value(value) => literal(&value.value),
+            Expr::TypedString(typed) => {
+                known_type(&typed.data_type)?;
+                literal(&typed.value.value)
+            }
+            Expr::Interval(interval) => match *interval.value {
+                Expr::Value(ref value) => literal(&value.value),
+                _ => Err(Mistake::new(
+                    "an interval that is computed is not offered",
+                    "write INTERVAL '2 days'",
+                )),
+            },
+            Expr::Nested(inner)
+            | Expr::IsFalse(inner)
+            | Expr::IsNotFalse(inner)
+            | Expr::IsTrue(inner)
+            | Expr::IsNotTrue(inner)
+            | Expr::IsNull(inner)
+            | Expr::IsNotNull(inner)
+            | Expr::IsUnknown(inner)
+            | Expr::IsNotUnknown(inner)
+            | Expr::UnaryOp {
+                op: UnaryOperator::Not | UnaryOperator::Minus | UnaryOperator::Plus,
+                expr: inner,
+            }
+            | Expr::Extract { expr: inner, .. }
+            | Expr::Ceil {
+                expr: inner,
+                field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime),
+            }
+            | Expr::Floor {
+                expr: inner,
+                field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime),
+            } => self.expr(inner, below),
+            Expr::BinaryOp { op: Operator::And | Operator::Or, .. } => self.chain(expr, depth),
+            Expr::BinaryOp { left, op, right } => {
+                offered(op)?;
+                self.expr(left, below)?;
+                self.expr(right, below)
+            }
+            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                self.expr(left, below)?;
+                self.expr(right, below)
+            }
+            Expr::Position { expr: needle, r#in: text } => {
+                self.expr(needle, below)?;
+                self.expr(text, below)
+            }
+            Expr::Like { any: false, expr, pattern, .. }
+            | Expr::ILike { any: false, expr, pattern, .. } => {
+                self.expr(expr, below)?;
+                self.expr(pattern, below)
+            }
+            Expr::InList { expr, list, .. } => {
+                self.expr(expr, below)?;
+                list.iter_mut().try_for_each(|item| self.expr(item, below))
+            }
+            Expr::Between { expr, low, high, .. } => {
+                self.expr(expr, below)?;
+                self.expr(low, below)?;
+                self.expr(high, below)
+            }
+            Expr::Cast { expr, data_type, array: false, format: None, .. } => {
+                known_type(data_type)?;
+                self.expr(expr, below)
+            }
+            Expr::Substring { expr, substring_from, substring_for, .. } => {
+                self.expr(expr, below)?;
+                let rest = substring_from.iter_mut().chain(substring_for);
+                rest.into_iter().try_for_each(|part| self.expr(part, below))
+            }
+            Expr::Trim { expr, trim_what, trim_characters: None, .. } => {
+                self.expr(expr, below)?;
+                trim_what.iter_mut().try_for_each(|part| self.expr(part, below))
+            }
+            Expr::Case { operand, conditions, else_result, .. } => {
+                operand.iter_mut().try_for_each(|part| self.expr(part, below))?;
+                for when in conditions {
+                    self.expr(&mut when.condition, below)?;
+                    self.expr(&mut when.result, below)?;
+                }
+                else_result.iter_mut().try_for_each(|part| self.expr(part, below))
+            }
+            Expr::Function(function) => self.function(function, below),
+            other => Err(Mistake::new(
+                format!("{} is not offered in an expression", kind(other)),
+                "columns, values, operators and scalar functions are",
+            )),
+        }
+    }
+
+    fn column(&self, parts: &[Ident]) -> Result<Expr, Mistake> {
+        let parts: Vec<_> = parts.iter().map(|part| part.value.clone()).collect();
+        let position = self.scope.resolve(&parts)?;
+        Ok(Expr::Identifier(Ident::with_quote('"', &self.labels[position])))
+    }
+
+    /// A chain of one operator, as deep as its logarithm.
+    fn chain(&self, expr: &mut Expr, depth: usize) -> Result<(), Mistake> {
+        let Expr::BinaryOp { op, .. } = expr else { return Ok(()) };
+        let chained = op.clone();
+        let null = || Expr::Value(Value::Null.into());
+        let mut rest = mem::replace(expr, null());
+        let mut operands = Vec::new();
+        loop {
+            match rest {
+                Expr::BinaryOp { left, op, right } if op == chained => {
+                    operands.push(*right);
+                    rest = *left;
+                }
+                first => {
+                    operands.push(first);
+                    break;
+                }
+            }
+        }
+        operands.reverse();
+        let levels = usize::BITS - operands.len().leading_zeros();
+        let below = depth + levels as usize;
+        operands.iter_mut().try_for_each(|operand| self.expr(operand, below))?;
+        while operands.len() > 1 {
+            let mut pairs = operands.into_iter();
+            let mut joined = Vec::new();
+            while let Some(left) = pairs.next() {
+                joined.push(match pairs.next() {
+                    Some(right) => Expr::BinaryOp {
+                        left: Box::new(left),
+                        op: chained.clone(),
+                        right: Box::new(right),
+                    },
+                    None => left,
+                });
+            }
+            operands = joined;
+        }
+        *expr = operands.pop().unwrap_or_else(null);
+        Ok(())
+    }
+
+    fn function(&self, function: &mut Function, below: usize) -> Result<(), Mistake> {
+        let spelt = function.name.to_string();
+        let name = match function.name.0.as_slice() {
+            [part] => part.as_ident().map(|ident| ident.value.to_lowercase()),
+            _ => None,
+        };
+        let name = name.unwrap_or_else(|| spelt.clone());
+        if functions::find(&name).is_none() {
+            let own = self.scope.resolve(std::slice::from_ref(&spelt)).is_ok();
+            let hint = if own && function.args == FunctionArguments::None {
+                format!("the column is written in double quotes: \"{spelt}\"")
+            } else {
+                known_names(&name, functions::NAMES.iter().copied())
+            };
+            let what = format!("function `{}` is not offered in an expression", shown(&spelt));
+            return Err(Mistake::new(what, hint));
+        }
+        let Function {
+            name: _,
+            uses_odbc_syntax: false,
+            parameters: FunctionArguments::None,
+            args: FunctionArguments::List(list),
+            filter: None,
+            null_treatment: None,
+            over: None,
+            within_group,
+        } = function
+        else {
+            return Err(clauses(&name));
+        };
+        if list.duplicate_treatment.is_some()
+            || !list.clauses.is_empty()
+            || !within_group.is_empty()
+        {
+            return Err(clauses(&name));
+        }
+        for arg in &mut list.args {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else {
+                return Err(clauses(&name));
+            };
+            self.expr(arg, below)?;
+        }
+        function.name = ObjectName::from(vec![Ident::with_quote('"', name)]);
+        Ok(())
+    }
+}
+
+fn clauses(name: &str) -> Mistake {
+    Mistake::new(
+        format!("function `{name}` takes values in parentheses and no further clauses"),
+        "no DISTINCT, FILTER, OVER, ORDER BY, named arguments or `*`",
+    )
+}
+
+fn literal(value: &Value) -> Result<(), Mistake> {
+    match value {
+        Value::Number(_, false)
+        | Value::SingleQuotedString(_)
+        | Value::Boolean(_)
+        | Value::Null => Ok(()),
+        Value::Placeholder(name) => Err(Mistake::new(
+            format!("`{}` stands for a value that nobody gives", shown(name)),
+            "write the value; a flow's variables are `{{ vars.name }}`",
+        )),
+        other => Err(Mistake::new(
+            format!("`{}` is not offered as a value", shown(&other.to_string())),
+            "text stands in single quotes, each quote in it doubled",
+        )),
+    }
+}
+
+fn known_type(data_type: &SqlType) -> Result<(), Mistake> {
+    if arrow_type(data_type).is_some() {
+        return Ok(());
+    }
+    Err(Mistake::new(
+        format!("type `{}` is not offered in an expression", shown(&data_type.to_string())),
+        "offered: BOOLEAN, TINYINT to BIGINT (also UNSIGNED), REAL, DOUBLE, DECIMAL(p, s), TEXT, DATE, TIMESTAMP (without zone), \
+         TIMESTAMP WITH TIME ZONE",
+    ))
+}
+
+fn offered(op: &Operator) -> Result<(), Mistake> {
+    match op {
+        Operator::Plus
+        | Operator::Minus
+        | Operator::Multiply
+        | Operator::Divide
+        | Operator::Modulo
+        | Operator::StringConcat
+        | Operator::Gt
+        | Operator::Lt
+        | Operator::GtEq
+        | Operator::LtEq
+        | Operator::Eq
+        | Operator::NotEq
+        | Operator::And
+        | Operator::Or => Ok(()),
+        other => Err(Mistake::new(
+            format!("operator `{}` is not offered in an expression", quoted_operator(other)),
+            "offered: + - * / % || = <> < <= > >= AND OR NOT",
+        )),
+    }
+}
+
+fn quoted_operator(op: &Operator) -> String {
+    let text = op.to_string();
+    if text.chars().all(char::is_alphabetic) { quoted(&text) } else { text }
+}
