@@ -23,6 +23,7 @@ mod text;
 mod words;
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests;
 
 use std::sync::Arc;

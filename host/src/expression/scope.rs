@@ -113,7 +113,7 @@ impl Scope {
             Some(near) => format!("did you mean `{}`?", quoted(near)),
             None => known_names(joined, names.iter().copied()),
         };
-        Mistake::new(what, format!("{hint} Text values stand in single quotes."))
+        Mistake::new(what, format!("{hint} (text stands in single quotes)"))
     }
 }
 
