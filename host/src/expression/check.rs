@@ -31,7 +31,27 @@ use super::words::shown;
 
 /// Refuses what is not offered, and resolves all names.
 pub(super) fn check(expr: &mut Expr, scope: &Scope) -> Result<(), Mistake> {
-    Walk { scope, labels: scope.labels() }.expr(expr, 0)
+    Walk { scope, labels: scope.labels() }.expr(expr, Level { depth: 0, copies: 1 })
+}
+
+/// How often planning may copy a part: BETWEEN, `coalesce` and CASE are spelt out, and each level multiplies what is below.
+const COPIES_MAX: usize = 128;
+
+/// Where a part stands.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    depth: usize,
+    copies: usize,
+}
+
+impl Level {
+    fn below(self, levels: usize) -> Self {
+        Self { depth: self.depth + levels, ..self }
+    }
+
+    fn copied(self, times: usize) -> Self {
+        Self { copies: self.copies.saturating_mul(times), ..self }
+    }
 }
 
 struct Walk<'a> {
@@ -40,11 +60,15 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn expr(&self, expr: &mut Expr, depth: usize) -> Result<(), Mistake> {
-        if depth > DEPTH_MAX {
+    fn expr(&self, expr: &mut Expr, level: Level) -> Result<(), Mistake> {
+        if level.depth > DEPTH_MAX {
             return Err(too_deep());
         }
-        let below = depth + 1;
+        if level.copies > COPIES_MAX {
+            let what = "BETWEEN, CASE or coalesce stand too deep within each other";
+            return Err(Mistake::new(what, "several values stand side by side: coalesce(a, b, c)"));
+        }
+        let below = level.below(1);
         match expr {
             Expr::Identifier(name) => {
                 *expr = self.column(std::slice::from_ref(name))?;
@@ -88,7 +112,7 @@ impl Walk<'_> {
                 expr: inner,
                 field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime),
             } => self.expr(inner, below),
-            Expr::BinaryOp { op: Operator::And | Operator::Or, .. } => self.chain(expr, depth),
+            Expr::BinaryOp { op: Operator::And | Operator::Or, .. } => self.chain(expr, level),
             Expr::BinaryOp { left, op, right } => {
                 offered(op)?;
                 self.expr(left, below)?;
@@ -112,7 +136,7 @@ impl Walk<'_> {
                 list.iter_mut().try_for_each(|item| self.expr(item, below))
             }
             Expr::Between { expr, low, high, .. } => {
-                self.expr(expr, below)?;
+                self.expr(expr, below.copied(2))?;
                 self.expr(low, below)?;
                 self.expr(high, below)
             }
@@ -130,9 +154,9 @@ impl Walk<'_> {
                 trim_what.iter_mut().try_for_each(|part| self.expr(part, below))
             }
             Expr::Case { operand, conditions, else_result, .. } => {
-                operand.iter_mut().try_for_each(|part| self.expr(part, below))?;
+                operand.iter_mut().try_for_each(|part| self.expr(part, below.copied(3)))?;
                 for when in conditions {
-                    self.expr(&mut when.condition, below)?;
+                    self.expr(&mut when.condition, below.copied(3))?;
                     self.expr(&mut when.result, below)?;
                 }
                 else_result.iter_mut().try_for_each(|part| self.expr(part, below))
@@ -152,7 +176,7 @@ impl Walk<'_> {
     }
 
     /// A chain of one operator, as deep as its logarithm.
-    fn chain(&self, expr: &mut Expr, depth: usize) -> Result<(), Mistake> {
+    fn chain(&self, expr: &mut Expr, level: Level) -> Result<(), Mistake> {
         let Expr::BinaryOp { op, .. } = expr else { return Ok(()) };
         let chained = op.clone();
         let null = || Expr::Value(Value::Null.into());
@@ -172,7 +196,7 @@ impl Walk<'_> {
         }
         operands.reverse();
         let levels = usize::BITS - operands.len().leading_zeros();
-        let below = depth + levels as usize;
+        let below = level.below(levels as usize);
         operands.iter_mut().try_for_each(|operand| self.expr(operand, below))?;
         while operands.len() > 1 {
             let mut pairs = operands.into_iter();
@@ -193,7 +217,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn function(&self, function: &mut Function, below: usize) -> Result<(), Mistake> {
+    fn function(&self, function: &mut Function, below: Level) -> Result<(), Mistake> {
         let spelt = function.name.to_string();
         let name = match function.name.0.as_slice() {
             [part] => part.as_ident().map(|ident| ident.value.to_lowercase()),
@@ -229,11 +253,14 @@ impl Walk<'_> {
         {
             return Err(clauses(&name));
         }
-        for arg in &mut list.args {
+        let last = list.args.len().saturating_sub(1);
+        let copied = matches!(name.as_str(), "coalesce" | "nvl");
+        for (index, arg) in list.args.iter_mut().enumerate() {
             let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else {
                 return Err(clauses(&name));
             };
-            self.expr(arg, below)?;
+            let times = if copied && index < last { 2 } else { 1 };
+            self.expr(arg, below.copied(times))?;
         }
         function.name = ObjectName::from(vec![Ident::with_quote('"', name)]);
         Ok(())

@@ -14,6 +14,7 @@ mod arithmetic;
 mod check;
 mod failure;
 mod functions;
+mod growth;
 mod guard;
 mod literal;
 mod plan;
@@ -27,6 +28,7 @@ mod words;
 mod tests;
 
 use std::sync::Arc;
+use std::thread;
 
 use arrow::array::Array;
 use arrow::array::ArrayRef;
@@ -53,6 +55,9 @@ pub const TEXT_BYTES_MAX: usize = 16 << 10;
 /// How deep an expression may nest; each operator of a chain (`a + b + c`) is a level, a chain of `AND` or `OR` is one.
 pub const DEPTH_MAX: usize = 48;
 
+/// The stack of the thread that compiles: enough for [`DEPTH_MAX`] levels of any kind, several times over.
+const COMPILE_STACK_BYTES: usize = 16 << 20;
+
 /// The most bytes of text that one function or operator may make of a batch, and that a whole expression may.
 pub const RESULT_BYTES_MAX: usize = 256 << 20;
 
@@ -75,9 +80,19 @@ impl Expression {
     /// # Errors
     /// The first part that is not understood, not offered or does not fit.
     pub fn compile(sql: &str, scope: &Scope) -> Result<Self, Mistake> {
-        let mut parsed = text::parse(sql)?;
-        check::check(&mut parsed, scope)?;
-        plan::plan(parsed, scope)
+        let compile = || {
+            let mut parsed = text::parse(sql)?;
+            check::check(&mut parsed, scope)?;
+            plan::plan(parsed, scope)
+        };
+        // The planner takes some 60 KB of stack a level in a debug build, and the caller may have little left.
+        thread::scope(|threads| {
+            let own = thread::Builder::new().stack_size(COMPILE_STACK_BYTES);
+            let compiled = own
+                .spawn_scoped(threads, compile)
+                .map_err(|error| Mistake::new(format!("no thread to check it: {error}"), ""))?;
+            compiled.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 
     /// The same for a condition.
@@ -134,7 +149,7 @@ impl Expression {
             let part = rows.slice(start, step.min(rows.num_rows() - start));
             let part = self.part(&part).map_err(|error| Failure::from_engine(&error))?;
             bytes = bytes.saturating_add(part.get_array_memory_size());
-            arithmetic::limit(bytes).map_err(|error| Failure::from_engine(&error))?;
+            growth::limit(bytes).map_err(|error| Failure::from_engine(&error))?;
             parts.push(part);
         }
         let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
@@ -165,7 +180,7 @@ impl Expression {
     fn part(&self, rows: &RecordBatch) -> Result<ArrayRef, DataFusionError> {
         let value = self.physical.evaluate(rows)?;
         if let ColumnarValue::Scalar(scalar) = &value {
-            arithmetic::limit(scalar.size().saturating_mul(rows.num_rows()))?;
+            growth::limit(scalar.size().saturating_mul(rows.num_rows()))?;
         }
         let array = value.into_array(rows.num_rows())?;
         if array.data_type() == &self.data_type {

@@ -195,6 +195,9 @@ fn text_without_bound_or_end_is_refused_on_a_small_stack() {
         nest("CASE WHEN ", " THEN 1 END", 200),
         nest("CAST(", " AS TEXT)", 200),
         nest("CASE ", "", 1000),
+        nest("coalesce(", ", 1)", 40),
+        nest("CASE WHEN 1 = (", ") THEN 1 END", 20),
+        nest("(", " BETWEEN 1 AND 2)", 40),
         nest("(SELECT ", ")", 300),
         nest("INTERVAL ", "", 1000),
         nest("[", "]", 500),
@@ -256,7 +259,7 @@ fn text_without_bound_or_end_is_refused_on_a_small_stack() {
             gives(&format!("id = 100{}", " OR id = 1".repeat(300)), "true | false | NULL"),
             None
         );
-        assert_eq!(gives(&nest("coalesce(", ", 1)", 40), "100 | 200 | 1"), None);
+        assert_eq!(gives(&nest("coalesce(", ", 1)", 7), "100 | 200 | 1"), None);
         let cases = nest("CASE WHEN flag THEN ", " END", 40);
         assert_eq!(gives(&cases, "100 | NULL | NULL"), None);
         let many: Vec<_> = (0..3000).map(|n| n.to_string()).collect();
@@ -449,6 +452,12 @@ fn a_left_side_that_decides_spares_the_right_one() {
             ("id = 100 AND CAST(ключ AS TEXT) = 'да' AND 1 / \"a.b\" = 0", "true | false | NULL"),
             ("CASE WHEN \"a.b\" = 0 THEN -1 ELSE UserId / \"a.b\" END", "0 | -1 | NULL"),
             ("false AND 1 / 0 = 1", "false | false | false"),
+            (
+                "CASE WHEN \"a.b\" <> 0 THEN UserId / \"a.b\" = 0 ELSE true END",
+                "true | true | true",
+            ),
+            ("CASE WHEN \"a.b\" = 0 THEN true ELSE UserId / \"a.b\" = 0 END", "true | true | NULL"),
+            ("coalesce(nullif(\"a.b\", 0), 1 / UserId)", "10 | 0 | NULL"),
         ],
         gives,
     );
