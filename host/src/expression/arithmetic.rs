@@ -1,5 +1,5 @@
 //! Operators and functions that are ours, because the engine's wrap around or know no limit: arithmetic that fails where a result
-//! does not fit, and text that is joined or replaced within [`RESULT_BYTES_MAX`].
+//! does not fit, and text that is joined or replaced within a limit.
 
 use std::sync::Arc;
 

@@ -399,6 +399,8 @@ fn a_text_literal_is_read_as_the_type_beside_it_or_refused() {
             ("utc = '2024-01-31T12:20:30.5+02:00'", "true | false | NULL"),
             ("utc = '1970-01-01T00:00:00Z'", "false | true | NULL"),
             ("code = 'x'", "true | false | NULL"),
+            ("'a\\' = ключ", "false | false | NULL"),
+            ("f = 0", "false | true | NULL"),
             ("code IN ('y', 'z')", "false | true | NULL"),
             ("raw = 'ab'", "true | false | NULL"),
             ("UserId = 1.5", "false | false | NULL"),
