@@ -5,7 +5,6 @@ use std::mem;
 
 use datafusion_sql::sqlparser::ast::BinaryOperator as Operator;
 use datafusion_sql::sqlparser::ast::CeilFloorKind;
-use datafusion_sql::sqlparser::ast::DataType as SqlType;
 use datafusion_sql::sqlparser::ast::DateTimeField;
 use datafusion_sql::sqlparser::ast::Expr;
 use datafusion_sql::sqlparser::ast::Function;
@@ -23,10 +22,11 @@ use super::DEPTH_MAX;
 use super::Mistake;
 use super::Scope;
 use super::functions;
-use super::functions::arrow_type;
+use super::offered::known_type;
+use super::offered::literal;
+use super::offered::operator;
 use super::shape::kind;
 use super::text::too_deep;
-use super::words::quoted;
 use super::words::shown;
 
 /// Refuses what is not offered, and resolves all names.
@@ -114,7 +114,7 @@ impl Walk<'_> {
             } => self.expr(inner, below),
             Expr::BinaryOp { op: Operator::And | Operator::Or, .. } => self.chain(expr, level),
             Expr::BinaryOp { left, op, right } => {
-                offered(op)?;
+                operator(op)?;
                 self.expr(left, below)?;
                 self.expr(right, below)
             }
@@ -272,60 +272,4 @@ fn clauses(name: &str) -> Mistake {
         format!("function `{name}` takes values in parentheses and no further clauses"),
         "no DISTINCT, FILTER, OVER, ORDER BY, named arguments or `*`",
     )
-}
-
-fn literal(value: &Value) -> Result<(), Mistake> {
-    match value {
-        Value::Number(_, false)
-        | Value::SingleQuotedString(_)
-        | Value::Boolean(_)
-        | Value::Null => Ok(()),
-        Value::Placeholder(name) => Err(Mistake::new(
-            format!("`{}` stands for a value that nobody gives", shown(name)),
-            "write the value; a flow's variables are `{{ vars.name }}`",
-        )),
-        other => Err(Mistake::new(
-            format!("`{}` is not offered as a value", shown(&other.to_string())),
-            "text stands in single quotes, each quote in it doubled",
-        )),
-    }
-}
-
-fn known_type(data_type: &SqlType) -> Result<(), Mistake> {
-    if arrow_type(data_type).is_some() {
-        return Ok(());
-    }
-    Err(Mistake::new(
-        format!("type `{}` is not offered in an expression", shown(&data_type.to_string())),
-        "offered: BOOLEAN, TINYINT to BIGINT (also UNSIGNED), REAL, DOUBLE, DECIMAL(p, s), TEXT, DATE, TIMESTAMP (without zone), \
-         TIMESTAMP WITH TIME ZONE",
-    ))
-}
-
-fn offered(op: &Operator) -> Result<(), Mistake> {
-    match op {
-        Operator::Plus
-        | Operator::Minus
-        | Operator::Multiply
-        | Operator::Divide
-        | Operator::Modulo
-        | Operator::StringConcat
-        | Operator::Gt
-        | Operator::Lt
-        | Operator::GtEq
-        | Operator::LtEq
-        | Operator::Eq
-        | Operator::NotEq
-        | Operator::And
-        | Operator::Or => Ok(()),
-        other => Err(Mistake::new(
-            format!("operator `{}` is not offered in an expression", quoted_operator(other)),
-            "offered: + - * / % || = <> < <= > >= AND OR NOT",
-        )),
-    }
-}
-
-fn quoted_operator(op: &Operator) -> String {
-    let text = op.to_string();
-    if text.chars().all(char::is_alphabetic) { quoted(&text) } else { text }
 }

@@ -17,6 +17,7 @@ mod functions;
 mod growth;
 mod guard;
 mod literal;
+mod offered;
 mod plan;
 mod scope;
 mod shape;
