@@ -12,6 +12,11 @@ use super::words::shown;
 /// A value that is written out.
 pub(super) fn literal(value: &Value) -> Result<(), Mistake> {
     match value {
+        // It would be a decimal whose scale is negative, which no file holds and the engine's arithmetic panics on.
+        Value::Number(number, false) if number.contains(['e', 'E']) => Err(Mistake::new(
+            format!("`{}` has an exponent", shown(number)),
+            "write the number out, or CAST('1e9' AS DOUBLE)",
+        )),
         Value::Number(_, false)
         | Value::SingleQuotedString(_)
         | Value::Boolean(_)

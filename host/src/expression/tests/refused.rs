@@ -49,6 +49,8 @@ fn what_is_no_scalar_expression_is_refused_by_name() {
             ("at AT TIME ZONE 'Europe/Berlin'", "AT TIME ZONE is not offered"),
             ("INTERVAL '1 day'", "the expression gives"),
             ("NULL", "the expression is NULL for each row"),
+            ("id + 1e128", "`1e128` has an exponent"),
+            ("f * 1E-3", "`1E-3` has an exponent"),
             ("X'ff'", "`X'ff'` is not offered as a value"),
             ("E'\\n'", "`E'"),
         ],

@@ -74,6 +74,7 @@ fn what_is_offered_gives_the_expected_values() {
             ("round(f)", "1.0 | -0.0 | NULL"),
             ("round(price, 1)", "1.1 | 1000.0 | NULL"),
             ("floor(f) + ceil(f)", "1.0 | -0.0 | NULL"),
+            ("f * CAST('1e300' AS DOUBLE)", "5e299 | -0.0 | NULL"),
             ("'0.5' + f", "1.0 | 0.5 | NULL"),
             ("\"K v\" || '-' || id", "07-100 | 7-200 | NULL"),
             ("concat(\"K v\", '-', day)", "07-2024-01-31 | 7-2024-02-29 | -"),
