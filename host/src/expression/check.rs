@@ -15,6 +15,7 @@ use datafusion_sql::sqlparser::ast::Ident;
 use datafusion_sql::sqlparser::ast::ObjectName;
 use datafusion_sql::sqlparser::ast::UnaryOperator;
 use datafusion_sql::sqlparser::ast::Value;
+use datafusion_sql::sqlparser::ast::ValueWithSpan;
 
 use crate::problem::known_names;
 
@@ -36,6 +37,9 @@ pub(super) fn check(expr: &mut Expr, scope: &Scope) -> Result<(), Mistake> {
 
 /// How often planning may copy a part: BETWEEN, `coalesce` and CASE are spelt out, and each level multiplies what is below.
 const COPIES_MAX: usize = 128;
+
+/// The longest pattern of LIKE.
+const PATTERN_BYTES_MAX: usize = 1 << 10;
 
 /// Where a part stands.
 #[derive(Debug, Clone, Copy)]
@@ -129,7 +133,7 @@ impl Walk<'_> {
             Expr::Like { any: false, expr, pattern, .. }
             | Expr::ILike { any: false, expr, pattern, .. } => {
                 self.expr(expr, below)?;
-                self.expr(pattern, below)
+                like_pattern(pattern)
             }
             Expr::InList { expr, list, .. } => {
                 self.expr(expr, below)?;
@@ -265,6 +269,21 @@ impl Walk<'_> {
         function.name = ObjectName::from(vec![Ident::with_quote('"', name)]);
         Ok(())
     }
+}
+
+/// One pattern for all rows, and no long one: each is compiled into a machine many times its size, which data must not choose.
+fn like_pattern(pattern: &Expr) -> Result<(), Mistake> {
+    let Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) = pattern else {
+        return Err(Mistake::new(
+            "the pattern of LIKE is no text in quotes",
+            "starts_with, ends_with and contains compare with a column",
+        ));
+    };
+    if text.len() <= PATTERN_BYTES_MAX {
+        return Ok(());
+    }
+    let what = format!("the pattern of LIKE is {} bytes long", text.len());
+    Err(Mistake::new(what, format!("at most {PATTERN_BYTES_MAX} are taken")))
 }
 
 fn clauses(name: &str) -> Mistake {

@@ -37,6 +37,7 @@ fn text_without_bound_or_end_is_refused_on_a_small_stack() {
         format!("CAST(id AS {}INT{})", "STRUCT<a ".repeat(200), ">".repeat(200)),
         format!("CAST(id AS {}INT{})", "Nullable(".repeat(300), ")".repeat(300)),
         format!("CAST(id AS INT{})", "[]".repeat(500)),
+        format!("ключ LIKE '{}'", "%_".repeat(513)),
         "/*".repeat(5000),
         "'".repeat(4001),
         "\"".repeat(4001),

@@ -37,6 +37,8 @@ fn what_is_no_scalar_expression_is_refused_by_name() {
             ("pg_catalog.lower('x')", "function `pg_catalog.lower` is not offered"),
             ("\"K v\" ~ 'x'", "operator `~` is not offered"),
             ("\"K v\" SIMILAR TO 'x'", "SIMILAR TO is not offered"),
+            ("ключ LIKE \"K v\"", "the pattern of LIKE is no text in quotes"),
+            ("ключ ILIKE '%' || 'x'", "the pattern of LIKE is no text in quotes"),
             ("id & 1", "operator `&` is not offered"),
             ("flag XOR flag", "operator `XOR` is not offered"),
             ("[id]", "a list is not offered"),
