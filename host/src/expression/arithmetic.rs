@@ -23,6 +23,7 @@ use datafusion_common::exec_err;
 use datafusion_common::plan_err;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::tree_node::TreeNode;
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::BinaryExpr;
 use datafusion_expr::ColumnarValue;
 use datafusion_expr::Expr;
@@ -70,7 +71,7 @@ pub(super) fn function(op: Op) -> Arc<ScalarUDF> {
         Op::Concat => Signature::variadic_any(Volatility::Immutable),
         Op::Replace => Signature::any(3, Volatility::Immutable),
     };
-    Arc::new(ScalarUDF::from(Ours { op, signature }))
+    Arc::new(ScalarUDF::from(Ours { op, signature, bytes_max: RESULT_BYTES_MAX }))
 }
 
 /// Puts ours in the place of the engine's operators. Types must agree already.
@@ -100,10 +101,40 @@ pub(super) fn replace_operators(expr: Expr) -> Result<Expr> {
     Ok(expr.transform_up(ours)?.data)
 }
 
+/// Divides [`RESULT_BYTES_MAX`] among all that makes text grow: their results may be in memory at the same time.
+pub(super) fn share_limit(expr: Expr) -> Result<Expr> {
+    let mut sharing = 0_usize;
+    expr.apply(|part| {
+        sharing += usize::from(growing(part).is_some());
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let bytes_max = RESULT_BYTES_MAX / sharing.max(1);
+    let limited = |expr: Expr| {
+        let Some(Ours { op, signature, bytes_max: _ }) = growing(&expr) else {
+            return Ok(Transformed::no(expr));
+        };
+        let limited = Ours { op: *op, signature: signature.clone(), bytes_max };
+        let Expr::ScalarFunction(call) = expr else { return Ok(Transformed::no(expr)) };
+        Ok(Transformed::yes(ScalarUDF::from(limited).call(call.args)))
+    };
+    Ok(expr.transform_up(limited)?.data)
+}
+
+fn growing(expr: &Expr) -> Option<&Ours> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    let ours = call.func.inner().downcast_ref::<Ours>()?;
+    match ours.op {
+        Op::Join | Op::Concat | Op::Replace => Some(ours),
+        Op::Binary(_) | Op::Negate => None,
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Ours {
     op: Op,
     signature: Signature,
+    /// The most bytes of text that it makes of a batch.
+    bytes_max: usize,
 }
 
 impl ScalarUDFImpl for Ours {
@@ -161,7 +192,7 @@ impl ScalarUDFImpl for Ours {
         let ScalarFunctionArgs { args, number_rows, return_field, .. } = args;
         let constant = args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let (rows, bytes_max) =
-            if constant { (1, CONSTANT_BYTES_MAX) } else { (number_rows, RESULT_BYTES_MAX) };
+            if constant { (1, CONSTANT_BYTES_MAX) } else { (number_rows, self.bytes_max) };
         let array: ArrayRef = match (self.op, &args[..]) {
             (Op::Binary(op), [left, right]) => binary(op, left, right, return_field.data_type())?,
             (Op::Negate, [of]) => numeric::neg(of.to_array(rows)?.as_ref())?,

@@ -59,7 +59,8 @@ pub const DEPTH_MAX: usize = 48;
 /// The stack of the thread that compiles: enough for [`DEPTH_MAX`] levels of any kind, several times over.
 const COMPILE_STACK_BYTES: usize = 16 << 20;
 
-/// The most bytes of text that one function or operator may make of a batch, and that a whole expression may.
+/// The most bytes of text that a result may have for a batch. What an expression makes on the way has the same limit: once for all of
+/// its `||`, `concat` and `replace`, each of which may take an equal part of it, and once for the texts that stand in it.
 pub const RESULT_BYTES_MAX: usize = 256 << 20;
 
 /// An expression that was checked against its columns, ready for batches.
@@ -71,7 +72,7 @@ pub struct Expression {
     columns: Vec<usize>,
     /// The columns that it reads, under the names that it knows.
     schema: SchemaRef,
-    /// The longest text that stands in it.
+    /// The texts that stand in it, together.
     literal_bytes: usize,
 }
 
@@ -139,7 +140,7 @@ impl Expression {
     /// [`RESULT_BYTES_MAX`]; a batch with other columns.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef, Failure> {
         let rows = self.adopt(batch)?;
-        // A literal may stand in each row, and so may take more than all the batch.
+        // Each literal may be written to each row, and so take more than all the batch.
         let step = (RESULT_BYTES_MAX / self.literal_bytes.max(1)).max(1);
         if rows.num_rows() <= step {
             return self.part(&rows).map_err(|error| Failure::from_engine(&error));

@@ -67,7 +67,7 @@ fn logical(parsed: ast::Expr, schema: &Arc<DFSchema>) -> Result<Expr, DataFusion
     let expr = simplifier.coerce(expr, schema)?;
     // Before constants are folded, since that would wrap as well.
     let expr = arithmetic::replace_operators(expr)?;
-    simplifier.simplify(expr)
+    arithmetic::share_limit(simplifier.simplify(expr)?)
 }
 
 fn physical(
@@ -83,17 +83,17 @@ fn physical(
     Ok((guard::guard(physical)?, projected))
 }
 
-/// The longest text that stands in the expression: what it may give for a row that has none.
+/// The texts that stand in the expression together: what it may make for a row that has none.
 fn literal_bytes(expr: &Expr) -> usize {
-    let mut longest = 0;
+    let mut bytes = 0_usize;
     // The visit itself never fails.
     let _ = expr.apply(|part| {
         if let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = part {
-            longest = longest.max(text.len());
+            bytes = bytes.saturating_add(text.len());
         }
         Ok(TreeNodeRecursion::Continue)
     });
-    longest
+    bytes
 }
 
 /// The type in its one spelling, if it is one of a single value.

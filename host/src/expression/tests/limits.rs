@@ -114,4 +114,16 @@ fn results_that_grow_without_bound_are_refused() {
     let wide = format!("CASE WHEN n = 5 THEN '{}' END", "x".repeat(16_000));
     let wide = Expression::compile(&wide, &Scope::table(many.schema())).unwrap();
     assert_eq!(wide.evaluate(&many).unwrap().null_count(), 199_999);
+    // Each of these texts is within the limit, all at once are not.
+    let parts: Vec<_> =
+        ('a'..'k').map(|c| format!("replace(c, 'a', '{}')", c.to_string().repeat(250))).collect();
+    let texts: ArrayRef =
+        Arc::new(StringArray::from_iter_values((0..50).map(|_| "a".repeat(10_000))));
+    let texts = RecordBatch::try_from_iter([("c", texts)]).unwrap();
+    let columns = Scope::table(texts.schema());
+    let one = Expression::compile(&format!("length({})", parts[0]), &columns).unwrap();
+    assert!(one.evaluate(&texts).is_ok());
+    let all = format!("concat(length({}))", parts.join("), length("));
+    let all = Expression::compile(&all, &columns).unwrap();
+    assert!(all.evaluate(&texts).unwrap_err().what.starts_with("the result is"));
 }
