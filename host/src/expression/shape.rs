@@ -21,10 +21,7 @@ pub(super) fn kind(expr: &Expr) -> &'static str {
         Expr::Ceil { .. } | Expr::Floor { .. } => "CEIL or FLOOR with a scale",
         Expr::Trim { .. } => "TRIM with a list",
         Expr::Array(_) | Expr::InUnnest { .. } => "a list",
-        Expr::Struct { .. } | Expr::Tuple(_) | Expr::Dictionary(_) | Expr::Map(_) => {
-            "a value of several parts"
-        }
-        Expr::Lambda(_) => "a lambda",
+        Expr::Tuple(_) => "a value of several parts",
         Expr::UnaryOp { .. } => "this operator before or after a value",
         Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => "grouping",
         Expr::Prefixed { .. } | Expr::IsNormalized { .. } => "this notation of text",

@@ -1,7 +1,9 @@
 //! Text to syntax tree, bounded before anything recurses.
 
+use std::cell::Cell;
+
 use datafusion_sql::sqlparser::ast::Expr;
-use datafusion_sql::sqlparser::dialect::GenericDialect;
+use datafusion_sql::sqlparser::dialect::Dialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::parser::ParserError;
@@ -19,9 +21,8 @@ use super::words::shown;
 /// be dropped on any thread's stack.
 const WORDS_MAX: usize = 1024;
 
-/// How deep forms with a grammar of their own may nest. Where one does not parse, the parser tries it again as a function: each level
-/// doubles its time.
-const SPECIAL_DEPTH_MAX: usize = 8;
+/// Values and operators that are tried: more than any text has, twice.
+const STEPS_MAX: usize = 2 * TEXT_BYTES_MAX;
 
 /// One expression and nothing after it.
 pub(super) fn parse(sql: &str) -> Result<Expr, Mistake> {
@@ -29,7 +30,7 @@ pub(super) fn parse(sql: &str) -> Result<Expr, Mistake> {
         let what = format!("the expression is {} bytes long", sql.len());
         return Err(Mistake::new(what, format!("at most {TEXT_BYTES_MAX} are taken")));
     }
-    let dialect = GenericDialect {};
+    let dialect = Small::default();
     let tokens = Tokenizer::new(&dialect, sql)
         .tokenize_with_location()
         .map_err(|error| Mistake::new(format!("this is no SQL: {error}"), ""))?;
@@ -59,10 +60,11 @@ pub(super) fn parse(sql: &str) -> Result<Expr, Mistake> {
             format!("at most {WORDS_MAX} are taken; lists count less: `x IN (…)`"),
         ));
     }
-    if special_depth(&tokens) > SPECIAL_DEPTH_MAX {
-        let what =
-            format!("CAST, NOT (…) and the like nest more than {SPECIAL_DEPTH_MAX} levels deep");
-        return Err(Mistake::new(what, "split the expression, or leave out what is not needed"));
+    if recurses(&tokens) {
+        return Err(Mistake::new(
+            "types of types, or INTERVAL after INTERVAL",
+            "write INTERVAL '2 days'",
+        ));
     }
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
@@ -70,6 +72,10 @@ pub(super) fn parse(sql: &str) -> Result<Expr, Mistake> {
         return Err(Mistake::new("the expression is empty", ""));
     }
     let parsed = parser.parse_expr().map_err(|error| match error {
+        ParserError::RecursionLimitExceeded if dialect.steps.get() > STEPS_MAX => Mistake::new(
+            "this is no SQL expression, as far as it was read",
+            "a name that is a word of SQL stands in double quotes: \"order\"",
+        ),
         ParserError::RecursionLimitExceeded => too_deep(),
         ParserError::ParserError(what) | ParserError::TokenizerError(what) => Mistake::new(
             format!("this is no SQL expression: {what}"),
@@ -85,68 +91,46 @@ pub(super) fn parse(sql: &str) -> Result<Expr, Mistake> {
     Ok(parsed)
 }
 
-/// The most forms with a grammar of their own that are open at once.
-fn special_depth(tokens: &[TokenWithSpan]) -> usize {
-    let mut open = Vec::new();
-    let mut after_word = false;
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut intervals, mut types) = (0_usize, 0_usize);
-    for token in tokens.iter().map(|token| &token.token) {
-        match token {
-            Token::LParen => {
-                depth += usize::from(after_word);
-                deepest = deepest.max(depth);
-                open.push(after_word);
-            }
-            Token::RParen => {
-                let special = open.pop().unwrap_or(false);
-                depth = depth.saturating_sub(usize::from(special));
-            }
-            Token::Whitespace(_) => continue,
-            _ => {}
-        }
-        // The parser does not count these: INTERVAL after INTERVAL, and types of types.
-        let interval = matches!(token, Token::Word(word) if word.keyword == Keyword::INTERVAL);
-        intervals = if interval { intervals + 1 } else { 0 };
-        types += usize::from(after_word && *token == Token::Lt);
-        deepest = deepest.max(intervals).max(types);
-        after_word = matches!(token, Token::Word(word) if is_special(word.keyword));
-    }
-    deepest
+/// Whether something nests that the parser's limit of recursion does not count.
+fn recurses(tokens: &[TokenWithSpan]) -> bool {
+    let keyword = |token: &Token| match token {
+        Token::Word(word) => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let tokens: Vec<_> = tokens
+        .iter()
+        .map(|token| &token.token)
+        .filter(|token| !matches!(token, Token::Whitespace(_)))
+        .collect();
+    tokens.windows(2).any(|pair| match (keyword(pair[0]), keyword(pair[1])) {
+        (Keyword::INTERVAL, Keyword::INTERVAL) => true,
+        (Keyword::ARRAY, _) => *pair[1] == Token::Lt,
+        _ => false,
+    })
 }
 
-fn is_special(keyword: Keyword) -> bool {
-    matches!(
-        keyword,
-        Keyword::ARRAY
-            | Keyword::CASE
-            | Keyword::CAST
-            | Keyword::CEIL
-            | Keyword::CONVERT
-            | Keyword::EXISTS
-            | Keyword::EXTRACT
-            | Keyword::FLOOR
-            | Keyword::INTERVAL
-            | Keyword::LAMBDA
-            | Keyword::LOWCARDINALITY
-            | Keyword::MAP
-            | Keyword::MATCH
-            | Keyword::NESTED
-            | Keyword::NOT
-            | Keyword::NULLABLE
-            | Keyword::OVERLAY
-            | Keyword::POSITION
-            | Keyword::SAFE_CAST
-            | Keyword::STRUCT
-            | Keyword::SUBSTR
-            | Keyword::SUBSTRING
-            | Keyword::TABLE
-            | Keyword::TRIM
-            | Keyword::TRY_CAST
-            | Keyword::TRY_CONVERT
-            | Keyword::TUPLE
-            | Keyword::UNION
-    )
+/// A plain SQL whose parser gives up in time. It tries a word that does not read as a keyword again as a name, and with it all that
+/// follows: without a limit, text that does not parse takes twice as long for each level.
+#[derive(Debug, Default)]
+struct Small {
+    steps: Cell<usize>,
+}
+
+impl Dialect for Small {
+    fn is_identifier_start(&self, c: char) -> bool {
+        c.is_alphabetic() || matches!(c, '_' | '#' | '@')
+    }
+
+    fn is_identifier_part(&self, c: char) -> bool {
+        self.is_identifier_start(c) || c.is_ascii_digit() || c == '$'
+    }
+
+    fn parse_prefix(&self, _: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        let steps = self.steps.get() + 1;
+        self.steps.set(steps);
+        // The one error after which it does not try something else.
+        (steps > STEPS_MAX).then_some(Err(ParserError::RecursionLimitExceeded))
+    }
 }
 
 /// The expression nests beyond [`DEPTH_MAX`].

@@ -9,6 +9,8 @@ fn a_text_literal_is_read_as_the_type_beside_it_or_refused() {
             ("UserId = 'x'", "'x' is not int64"),
             ("UserId = '1.5'", "'1.5' is not int64"),
             ("UserId = ' 1'", "' 1' is not int64"),
+            ("day = 'today'", "'today' is not a date"),
+            ("utc < 'now'", "'now' is not a timestamp"),
             ("UserId = ''", "'' is not int64"),
             ("small = '128'", "'128' is not int8"),
             ("big = '-1'", "'-1' is not uint64"),
