@@ -148,6 +148,10 @@ impl Walk<'_> {
                 known_type(data_type)?;
                 self.expr(expr, below)
             }
+            Expr::Substring { substring_from: None, substring_for: None, .. } => Err(Mistake::new(
+                "`substr` takes a text, where to begin and how long",
+                "write substr(text, from) or substr(text, from, length)",
+            )),
             Expr::Substring { expr, substring_from, substring_for, .. } => {
                 self.expr(expr, below)?;
                 let rest = substring_from.iter_mut().chain(substring_for);

@@ -60,6 +60,16 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// A division by zero, or a number that does not fit.
+pub(super) fn is_arithmetic(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::ArrowError(error, _) => {
+            matches!(**error, ArrowError::DivideByZero | ArrowError::ArithmeticOverflow(_))
+        }
+        _ => false,
+    }
+}
+
 /// The engine's error without its layers, its advice to report bugs and its traces.
 fn words(error: &DataFusionError) -> String {
     match error.find_root() {
@@ -95,5 +105,10 @@ fn arrow_words(error: &ArrowError) -> String {
 fn plain(what: &str) -> String {
     let what = what.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or_default();
     let what = what.lines().next().unwrap_or_default();
+    if let Some((function, _)) = what.split_once("' failed to match any signature")
+        && let Some((_, name)) = function.split_once("Function '")
+    {
+        return format!("function `{name}` does not take values of these types, or not as many");
+    }
     what.trim_end_matches('.').trim().to_owned()
 }

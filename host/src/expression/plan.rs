@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
+use arrow::datatypes::SchemaRef;
 use datafusion_common::DFSchema;
 use datafusion_common::DataFusionError;
 use datafusion_common::ScalarValue;
@@ -24,6 +26,7 @@ use super::Expression;
 use super::Mistake;
 use super::Scope;
 use super::arithmetic;
+use super::failure::is_arithmetic;
 use super::functions::Offer;
 use super::guard;
 use super::literal;
@@ -41,6 +44,7 @@ pub(super) fn plan(parsed: ast::Expr, scope: &Scope) -> Result<Expression, Mista
         schema.fields().iter().enumerate().filter(is_read).map(|(position, _)| position).collect();
     let (physical, projected) =
         physical(&expr, &schema, &columns).map_err(|error| Mistake::from_engine(&error))?;
+    tried(physical.as_ref(), projected.inner())?;
     let typed = physical.return_field(projected.as_arrow());
     let typed = typed.map_err(|error| Mistake::from_engine(&error))?;
     Ok(Expression {
@@ -81,6 +85,16 @@ fn physical(
     let physical =
         create_physical_expr(expr, &projected, &props, &PhysicalPlanningContext::default())?;
     Ok((guard::guard(physical)?, projected))
+}
+
+/// Asks for the values of no rows: several of the engine's functions look at types and constants only when they run.
+fn tried(physical: &dyn PhysicalExpr, columns: &SchemaRef) -> Result<(), Mistake> {
+    match physical.evaluate(&RecordBatch::new_empty(Arc::clone(columns))) {
+        Ok(_) => Ok(()),
+        // No row may come to it: `CASE WHEN … THEN 1 / 0 END`.
+        Err(error) if is_arithmetic(&error) => Ok(()),
+        Err(error) => Err(Mistake::from_engine(&error)),
+    }
 }
 
 /// The texts that stand in the expression together: what it may make for a row that has none.
