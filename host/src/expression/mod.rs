@@ -7,7 +7,9 @@
 //!   written with or without quotes.
 //! - A text literal beside a value of another type is read as that type, whole: `"day" = '2024-01-31'` compares dates, `n = '7'`
 //!   numbers, and `n = 'x'` is a [`Mistake`]. A text column beside one is a [`Mistake`]: one of them has to be cast.
-//! - Numbers with a point are decimals, not floats.
+//!   Beside a timestamp with a zone, text without one is UTC.
+//! - Numbers with a point are decimals, not floats; an exponent is refused. Integers are divided as integers.
+//! - The pattern of LIKE is a text literal.
 //! - The right side of `AND` and `OR` is only evaluated for rows that the left side does not decide, so `n <> 0 AND m / n > 1` is safe.
 
 mod arithmetic;

@@ -62,7 +62,7 @@ pub(super) fn parse(sql: &str) -> Result<Expr, Mistake> {
     }
     if recurses(&tokens) {
         return Err(Mistake::new(
-            "types of types, or INTERVAL after INTERVAL",
+            "this is no SQL expression: types of types, or INTERVAL after INTERVAL",
             "write INTERVAL '2 days'",
         ));
     }
