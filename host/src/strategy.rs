@@ -73,8 +73,9 @@ pub fn change(
             };
             match &upsert.strategy {
                 MergeStrategy::Delta | MergeStrategy::DeltaByPartition { .. } => merge.into(),
-                MergeStrategy::ReplacePartitions { .. } => {
-                    Merge { missing: Missing::RemoveInPartitions, ..merge }.into()
+                MergeStrategy::ReplacePartitions { column } => {
+                    let missing = Missing::RemoveInPartitions { column: column.clone() };
+                    Merge { missing, ..merge }.into()
                 }
             }
         }

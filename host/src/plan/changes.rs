@@ -94,11 +94,14 @@ fn details_of_merge(merge: &Merge) -> Vec<String> {
     }
     let missing = match missing {
         Missing::Keep => None,
-        Missing::Mark => Some("keys that do not come are marked as deleted"),
-        Missing::Close => Some("keys that do not come are closed"),
-        Missing::RemoveInPartitions => Some("keys of its partitions that do not come are removed"),
+        Missing::Mark => Some("keys that do not come are marked as deleted".to_owned()),
+        Missing::Close => Some("keys that do not come are closed".to_owned()),
+        Missing::RemoveInPartitions { column } => Some(format!(
+            "keys that do not come are removed, where a row that comes has the same {}",
+            escape(column.as_str())
+        )),
     };
-    if let Some(missing) = missing {
+    if let Some(missing) = &missing {
         let empty =
             if *allow_empty { "no rows at all are taken" } else { "no rows at all are refused" };
         lines.push(format!("{missing}; {empty}"));

@@ -27,6 +27,12 @@ pub enum TableChange {
 }
 
 impl TableChange {
+    /// Whether rows go or are retired because no staged row has their key: the staged rows have to be all there are.
+    #[must_use]
+    pub fn retires_missing(&self) -> bool {
+        matches!(self, Self::Merge(merge) if merge.missing != Missing::Keep)
+    }
+
     /// Whether files are written anew because some of their rows change.
     #[must_use]
     pub fn rewrites_rows(&self) -> bool {
@@ -85,21 +91,20 @@ impl Merge {
     /// Whether a deletion is kept as a row: an older change must not bring the key back.
     #[must_use]
     pub fn keeps_deleted(&self) -> bool {
-        let sequenced =
-            matches!(&self.rows, Rows::Update(Update { repeats: Repeats::Sequence { .. }, .. }));
-        sequenced && self.delete_when.is_some()
+        let by_sequence = matches!(self.rows, Rows::Update(_)) && !self.rows.sequence().is_empty();
+        by_sequence && self.delete_when.is_some()
     }
 
     /// The columns that the change itself adds to the staged ones.
     #[must_use]
     pub fn own_columns(&self) -> Vec<&str> {
-        match (&self.rows, self.missing) {
+        match (&self.rows, &self.missing) {
             (Rows::Version(versions), _) => {
                 let Versions { valid_from, valid_to, is_current, .. } = versions;
                 vec![valid_from.as_str(), valid_to.as_str(), is_current.as_str()]
             }
             (_, Missing::Mark) => vec![IS_DELETED, DELETED_AT],
-            (_, Missing::Keep | Missing::Close | Missing::RemoveInPartitions) => {
+            (_, Missing::Keep | Missing::Close | Missing::RemoveInPartitions { .. }) => {
                 if self.keeps_deleted() { vec![IS_DELETED] } else { Vec::new() }
             }
         }
@@ -116,6 +121,18 @@ pub enum Rows {
     Group {},
     /// A key has versions.
     Version(Versions),
+}
+
+impl Rows {
+    /// The columns that put changes of one key in order, against the stored row too; empty where rows count as they come.
+    #[must_use]
+    pub fn sequence(&self) -> &[ColumnName] {
+        match self {
+            Self::Update(Update { repeats: Repeats::Sequence { by, .. }, .. }) => by,
+            Self::Version(versions) => &versions.sequence_by,
+            Self::Update(_) | Self::Group {} => &[],
+        }
+    }
 }
 
 /// Updates of at most one row a key.
@@ -212,7 +229,7 @@ pub struct Versions {
 }
 
 /// Keys of the target that no staged row has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
     /// Stay.
@@ -221,8 +238,11 @@ pub enum Missing {
     Mark,
     /// Their current versions are closed at the run's time.
     Close,
-    /// Those in partitions that staged rows are in go: the staged rows are all there is of these partitions.
-    RemoveInPartitions,
+    /// Those go whose value of a partition column some staged row has: the staged rows are all there is of these values.
+    RemoveInPartitions {
+        /// The partition column.
+        column: ColumnName,
+    },
 }
 
 /// The table's column that is true for rows that are deleted and kept.

@@ -78,6 +78,8 @@ pub struct Counts {
     pub duplicates_dropped: u64,
     /// Incoming rows that ask for the deletion of their key, whether there was something to delete or not.
     pub rows_deleting: u64,
+    /// Deletions that are kept as rows by this commit, new ones or of a higher sequence; some of `rows_deleting`.
+    pub deletions_stored: u64,
     /// Versions that begin in this commit.
     pub versions_opened: u64,
     /// Current versions that end in this commit.
@@ -102,10 +104,12 @@ impl Counts {
     /// Whether the table is as it was before.
     #[must_use]
     pub fn is_no_change(&self) -> bool {
-        let untouched =
-            self.rows_inserted + self.rows_updated + self.versions_closed + self.versions_split
-                == 0;
-        untouched && self.rows_deleted == Some(0)
+        let changes = self.rows_inserted
+            + self.rows_updated
+            + self.deletions_stored
+            + self.versions_closed
+            + self.versions_split;
+        changes == 0 && self.rows_deleted == Some(0)
     }
 }
 

@@ -19,6 +19,8 @@ use super::fitting::Fitting;
 use super::guard_empty;
 use super::merge::Effect;
 use super::merge::Intake;
+use super::selected::Left;
+use super::selected::Selected;
 use super::stage::Staging;
 use super::staged::Staged;
 use crate::problem::Place;
@@ -54,8 +56,8 @@ struct DeltaWriter {
 
 /// Rows on their way.
 enum Incoming {
-    /// To files that the commit names.
-    Files(Box<Staging>),
+    /// To files that the commit names, past the predicate that says what they replace, if one does.
+    Files(Box<Staging>, Option<Box<Selected>>),
     /// To where they wait until the table was looked at.
     Held(Box<Intake>),
 }
@@ -72,11 +74,20 @@ struct Run {
 /// A run's files, in the table's folder and not in its log.
 struct Orphans {
     run: Run,
-    staged: Vec<Staged>,
-    /// The staged files as the log will name them.
+    /// The rows that came, where they were staged as they come.
+    staged: Option<Staged>,
+    /// Files that were made for one state of the table.
+    rewritten: Option<Staged>,
+    /// All these files as the log will name them.
     files: Vec<DataFile>,
-    /// Rows of which files are made anew for each state of the table.
-    held: Option<Box<Intake>>,
+    /// What looks at stored rows, for each state of the table anew.
+    against: Option<Against>,
+}
+
+/// Staged rows against stored ones.
+enum Against {
+    Keys(Box<Intake>),
+    Selected(Box<Selected>),
 }
 
 struct DeltaPrepared {
@@ -108,9 +119,15 @@ pub(super) fn open(target: Target, landing: Landing) -> Result<Box<dyn Writer>, 
         TableChange::Merge(merge) => {
             Incoming::Held(Box::new(Intake::new(&target, merge, &landing)?))
         }
-        _ => {
+        change => {
+            let selected = match change {
+                TableChange::Replace { scope: Scope::Predicate(sql), .. } => {
+                    Some(Box::new(Selected::new(&target, sql, &landing)?))
+                }
+                _ => None,
+            };
             let rows = SchemaRef::clone(&landing.rows);
-            Incoming::Files(Box::new(Staging::new(target.path.clone(), &target, rows)))
+            Incoming::Files(Box::new(Staging::new(target.path.clone(), &target, rows)), selected)
         }
     };
     Ok(Box::new(DeltaWriter { run: Run { target, landing, made }, fitting, incoming }))
@@ -130,7 +147,10 @@ impl Writer for DeltaWriter {
         async move {
             let rows = self.fitting.fit(rows)?;
             match &mut self.incoming {
-                Incoming::Files(staging) => staging.stage(&rows),
+                Incoming::Files(staging, selected) => {
+                    selected.as_mut().map_or(Ok(()), |selected| selected.note(&rows))?;
+                    staging.stage(&rows)
+                }
                 Incoming::Held(intake) => intake.push(rows),
             }
         }
@@ -139,16 +159,18 @@ impl Writer for DeltaWriter {
 
     fn prepare(self: Box<Self>) -> BoxFuture<'static, Result<Box<dyn Prepared>, WriteError>> {
         let Self { run, incoming, fitting: _ } = *self;
-        let (staged, held, sealed) = match incoming {
-            Incoming::Files(staging) => {
+        let (staged, incoming, sealed) = match incoming {
+            Incoming::Files(staging, selected) => {
                 let (staged, sealed) = staging.finish();
-                (vec![staged], None, sealed)
+                let guarded = selected.as_ref().map_or(Ok(()), |selected| selected.guard());
+                (Some(staged), selected.map(Against::Selected), sealed.and(guarded))
             }
-            Incoming::Held(intake) => (Vec::new(), Some(intake), Ok(())),
+            Incoming::Held(intake) => (None, Some(Against::Keys(intake)), Ok(())),
         };
-        let mut orphans = Orphans { run, staged, files: Vec::new(), held };
+        let mut orphans =
+            Orphans { run, staged, rewritten: None, files: Vec::new(), against: incoming };
         async move {
-            let judged = match sealed.and_then(|()| orphans.name_files()) {
+            let judged = match sealed {
                 Ok(()) => orphans.judged().await,
                 Err(error) => Err(error),
             };
@@ -167,10 +189,10 @@ impl Writer for DeltaWriter {
     fn abandon(self: Box<Self>) -> BoxFuture<'static, Result<(), WriteError>> {
         let Self { run, incoming, fitting: _ } = *self;
         let staged = match incoming {
-            Incoming::Files(staging) => vec![staging.stop()],
-            Incoming::Held(_) => Vec::new(),
+            Incoming::Files(staging, _) => Some(staging.stop()),
+            Incoming::Held(_) => None,
         };
-        let orphans = Orphans { run, staged, files: Vec::new(), held: None };
+        let orphans = Orphans { run, staged, rewritten: None, files: Vec::new(), against: None };
         async move { orphans.remove() }.boxed()
     }
 }
@@ -179,7 +201,8 @@ impl Orphans {
     /// The staged files as the log will name them.
     fn name_files(&mut self) -> Result<(), WriteError> {
         let target = &self.run.target;
-        let files = self.staged.iter().flat_map(|staged| &staged.files).map(|file| {
+        let staged = self.staged.iter().chain(&self.rewritten);
+        let files = staged.flat_map(|staged| &staged.files).map(|file| {
             let path = target.path.join(&file.path);
             let modified = fs::metadata(&path).and_then(|facts| facts.modified());
             let modified = modified.map_err(StorageError::io(&path, "look at it"))?;
@@ -200,30 +223,56 @@ impl Orphans {
 
     /// The change against the table as it is now; what an earlier try has rewritten goes.
     async fn judged(&mut self) -> Result<Judged, WriteError> {
-        if let Some(intake) = &self.held {
-            guard_empty(&self.run.target, intake.rows())?;
-            let base = self.base().await?;
-            self.remove_files()?;
-            let stored = match &base {
-                Base::Table(table) => table.files().await?,
-                Base::Nothing { .. } => Vec::new(),
-            };
-            let effect = intake.compute(&self.run.target, &stored)?;
-            return self.merged(base, effect);
-        }
-        let rows = self.staged.iter().map(|staged| staged.rows).sum();
+        let rows = match (&self.against, &self.staged) {
+            (Some(Against::Keys(intake)), _) => intake.rows(),
+            (_, staged) => staged.as_ref().map_or(0, |staged| staged.rows),
+        };
         guard_empty(&self.run.target, rows)?;
         let base = self.base().await?;
+        if let Some(rewritten) = self.rewritten.take() {
+            rewritten.remove_files()?;
+        }
+        let stored = match (&self.against, &base) {
+            (Some(_), Base::Table(table)) => table.files().await?,
+            _ => Vec::new(),
+        };
+        let (removed, counts) = self.judge(&base, &stored, rows).await?;
+        self.name_files()?;
+        Ok(Judged { base, removed, counts })
+    }
+
+    async fn judge(
+        &mut self,
+        base: &Base,
+        stored: &[StoredFile],
+        rows: u64,
+    ) -> Result<(Removed, Counts), WriteError> {
         let counts = Counts {
             rows_written: rows,
             rows_inserted: rows,
             rows_deleted: Some(0),
             ..Counts::default()
         };
-        let Base::Table(table) = &base else {
-            return Ok(Judged { base, removed: Removed::Nothing, counts });
+        let removed = |files| match base {
+            Base::Table(_) => Removed::Files(files),
+            Base::Nothing { .. } => Removed::Nothing,
         };
-        let (removed, counts) = match &self.run.target.change {
+        let target = &self.run.target;
+        match &mut self.against {
+            Some(Against::Keys(intake)) => {
+                let Effect { staged, replaced, counts } = intake.compute(target, stored)?;
+                self.rewritten = Some(staged);
+                return Ok((removed(replaced), counts));
+            }
+            Some(Against::Selected(selected)) => {
+                let Left { staged, replaced, deleted } = selected.replace(target, stored)?;
+                self.rewritten = Some(staged);
+                return Ok((removed(replaced), Counts { rows_deleted: Some(deleted), ..counts }));
+            }
+            None => {}
+        }
+        let Base::Table(table) = base else { return Ok((Removed::Nothing, counts)) };
+        Ok(match &target.change {
             TableChange::Create { if_exists: IfExists::Skip } => {
                 (Removed::Skipped, Counts { rows_inserted: 0, rows_unchanged: rows, ..counts })
             }
@@ -235,25 +284,12 @@ impl Orphans {
                 let deleted = files.iter().map(|file| file.rows).sum();
                 (Removed::Files(files), Counts { rows_deleted: deleted, ..counts })
             }
-            // `fit` has let none of the others pass that do more than add rows.
+            // What looks at stored rows was done above; `fit` refuses to create what is there.
             TableChange::Append {}
             | TableChange::Create { if_exists: IfExists::Refuse }
             | TableChange::Replace { scope: Scope::Predicate(_), .. }
             | TableChange::Merge(_) => (Removed::Nothing, counts),
-        };
-        Ok(Judged { base, removed, counts })
-    }
-
-    /// What a merge makes of the table becomes what the commit names.
-    fn merged(&mut self, base: Base, effect: Effect) -> Result<Judged, WriteError> {
-        let Effect { staged, replaced, counts } = effect;
-        self.staged = vec![staged];
-        self.name_files()?;
-        let removed = match &base {
-            Base::Table(_) => Removed::Files(replaced),
-            Base::Nothing { .. } => Removed::Nothing,
-        };
-        Ok(Judged { base, removed, counts })
+        })
     }
 
     /// The table's files of the partitions that staged rows are in.
@@ -300,12 +336,8 @@ impl Orphans {
         })
     }
 
-    fn remove_files(&self) -> Result<(), WriteError> {
-        Ok(self.staged.iter().try_for_each(Staged::remove_files)?)
-    }
-
     fn remove(&self) -> Result<(), WriteError> {
-        self.remove_files()?;
+        self.staged.iter().chain(&self.rewritten).try_for_each(Staged::remove_files)?;
         // The folder stays as soon as anything is in it, such as a table that somebody else has made by now.
         if let Some(made) = &self.run.made {
             sync::remove_empty(&self.run.target.path, made);

@@ -6,8 +6,10 @@ mod delta;
 mod fitting;
 mod flat;
 mod merge;
+mod selected;
 mod stage;
 mod staged;
+mod stored;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -197,9 +199,14 @@ fn guard_empty(target: &Target, rows: u64) -> Result<(), WriteError> {
         TableChange::Replace { allow_empty: false, scope: Scope::All | Scope::Predicate(_) } => {
             "there are no rows, and an overwrite with none would leave the target empty"
         }
-        TableChange::Merge(merge) if merge.missing == Missing::Mark && !merge.allow_empty => {
-            "there are no rows: every row of the table would be marked as deleted"
-        }
+        TableChange::Merge(merge) if !merge.allow_empty => match merge.missing {
+            Missing::Keep => return Ok(()),
+            Missing::Mark => "there are no rows: every row of the table would be marked as deleted",
+            Missing::Close => "there are no rows: every key of the table would be closed",
+            Missing::RemoveInPartitions { .. } => {
+                "there are no rows, and nothing says which partitions they would replace"
+            }
+        },
         TableChange::Create { .. }
         | TableChange::Append {}
         | TableChange::Replace { .. }

@@ -136,6 +136,12 @@ fn keys_that_decide_nothing_are_refused() {
     );
     let sequence = repeats(Repeats::Sequence { by: names(&["g"]), late: LateRow::Error });
     refuse(&sequence, &[(1, Some("b"))], &table, "1 row(s) are older than the stored ones: id = 1");
+    refuse(
+        &sequence,
+        &table,
+        &[(1, Some("b")), (7, None), (8, None)],
+        "2 row(s) have NULL in the sequence column(s) `g`: id = 7; id = 8",
+    );
 }
 
 #[test]
@@ -179,6 +185,7 @@ fn case_2_the_latest_of_several_rows_of_a_key_stays() {
     let first = (first, [1, 0, 0, 0, 0, 0]);
     check(&repeats(Repeats::First(vec![latest])), &[first, (batch, [1, 1, 0, 0, 0, 2])], after);
     let sequence = repeats(Repeats::Sequence { by: names(&["g"]), late: LateRow::Ignore });
+    let batch: &[Row] = &[(1, Some("b")), (1, Some("c")), (2, Some("e")), (2, Some("d"))];
     check(
         &sequence,
         &[

@@ -122,6 +122,25 @@ impl<'a> OpenFile<'a> {
         })
     }
 
+    /// The value of a partition column as wasmhost spells it, whoever wrote the file.
+    ///
+    /// # Errors
+    /// Where it is no value of the type, or the column is none that splits the table.
+    pub fn partition_value(
+        &self,
+        column: &str,
+        data_type: &DataType,
+    ) -> Result<Option<String>, StorageError> {
+        let path = &self.stored.path;
+        let Some(place) = self.partition_columns.iter().position(|it| it.as_str() == column) else {
+            let what = format!("`{column}` is no partition column of its table");
+            return Err(StorageError::data(path, DataPlace::default(), what));
+        };
+        let spelt = partition::spell(&self.constant(place, data_type)?);
+        let spelt = spelt.map_err(StorageError::library(path, "read its partition values"))?;
+        Ok(spelt.iter().next().flatten().map(str::to_owned))
+    }
+
     /// The value of a partition column, in a column of one row.
     fn constant(&self, place: usize, data_type: &DataType) -> Result<ArrayRef, StorageError> {
         match self.stored.values.get(place).and_then(Option::as_deref) {

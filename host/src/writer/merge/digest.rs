@@ -7,6 +7,7 @@ use arrow::array::Array;
 use arrow::array::ArrayRef;
 use arrow::array::AsArray;
 use arrow::array::RecordBatch;
+use arrow::array::new_null_array;
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType;
 use arrow::datatypes::Float32Type;
@@ -23,6 +24,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 pub(super) struct RowBytes {
     converter: RowConverter,
     columns: Vec<String>,
+    types: Vec<DataType>,
 }
 
 impl RowBytes {
@@ -32,13 +34,15 @@ impl RowBytes {
         columns: impl IntoIterator<Item = (String, SortOptions)>,
     ) -> Result<Self, ArrowError> {
         let mut names = Vec::new();
+        let mut types = Vec::new();
         let mut fields = Vec::new();
         for (name, order) in columns {
             let data_type = schema.field_with_name(&name)?.data_type().clone();
-            fields.push(SortField::new_with_options(data_type, order));
+            fields.push(SortField::new_with_options(data_type.clone(), order));
+            types.push(data_type);
             names.push(name);
         }
-        Ok(Self { converter: RowConverter::new(fields)?, columns: names })
+        Ok(Self { converter: RowConverter::new(fields)?, columns: names, types })
     }
 
     /// Low values first, NULL before them.
@@ -51,14 +55,31 @@ impl RowBytes {
         self.columns.is_empty()
     }
 
-    /// The bytes of each row, of at least one column; the columns are found by name.
+    pub(super) fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The bytes of each row, of at least one column; the columns are found by name, and are NULL where they are absent.
     pub(super) fn rows(&self, batch: &RecordBatch) -> Result<Rows, ArrowError> {
-        let columns = self.columns.iter().map(|name| {
-            let place = batch.schema_ref().index_of(name)?;
-            Ok(one_nan(batch.column(place)))
+        let columns = self.columns.iter().zip(&self.types).map(|(name, data_type)| {
+            match batch.column_by_name(name) {
+                Some(column) => one_nan(column),
+                None => new_null_array(data_type, batch.num_rows()),
+            }
         });
-        let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
-        self.converter.convert_columns(&columns)
+        self.converter.convert_columns(&columns.collect::<Vec<_>>())
+    }
+
+    /// The values that rows of these bytes have, of one column.
+    pub(super) fn values<'a>(
+        &self,
+        rows: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<ArrayRef, ArrowError> {
+        let parser = self.converter.parser();
+        let columns = self.converter.convert_rows(rows.into_iter().map(|row| parser.parse(row)))?;
+        columns.into_iter().next().ok_or_else(|| {
+            ArrowError::InvalidArgumentError("there is no column to read bytes of".to_owned())
+        })
     }
 
     /// The digest of each row.

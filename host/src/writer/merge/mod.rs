@@ -3,36 +3,54 @@
 //!
 //! What decides are digests of typed values (see `digest`), so that a pass needs no more memory than some bytes a staged row.
 
+mod conditions;
+mod decision;
 mod digest;
+mod group;
 mod held;
+mod history;
 mod index;
+mod nulls;
+mod own;
+mod repeats;
 mod rewrite;
-mod stored;
+
 mod update;
+mod versions;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use arrow::array::Array;
 use arrow::array::RecordBatch;
+use arrow::compute::SortOptions;
+use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use arrow::util::display::ArrayFormatter;
 use arrow::util::display::FormatOptions;
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::conditions::Conditions;
 use self::digest::RowBytes;
 use self::held::Held;
-use self::index::Index;
+use self::nulls::Nulls;
 use super::Target;
 use super::WriteError;
 use super::staged::Staged;
+use super::stored::Stored;
+use crate::name::ColumnName;
 use crate::storage::StorageError;
 use crate::storage::delta::StoredFile;
+use crate::storage::partition;
 use crate::storage::target::Landing;
 use crate::table::Counts;
 use crate::table::Merge;
+use crate::table::Missing;
 use crate::table::Repeats;
 use crate::table::Rows;
+use crate::table::SYSTEM_COLUMNS;
+use crate::table::Update;
 
 /// Keys shown in a message.
 const SHOWN_MAX: usize = 5;
@@ -47,24 +65,29 @@ pub(super) struct Intake {
     landing: Landing,
     seed: u64,
     held: Held,
+    conditions: Conditions,
     key: RowBytes,
     content: RowBytes,
+    /// The sequence, or the order of repeats.
     order: RowBytes,
+    /// The effective column of versions.
+    moment: RowBytes,
     /// A row each: the digest of its key.
     keys: Vec<u128>,
     /// A row each: the digest of what counts as a change.
     contents: Vec<u128>,
     /// A row each: its sequence, or its place in the order of repeats.
     orders: Vec<Box<[u8]>>,
-    nulls: Nulls,
-}
-
-/// Rows with NULL in a column that takes none.
-#[derive(Default)]
-struct Nulls {
-    rows: u64,
-    columns: Vec<String>,
-    examples: Vec<String>,
+    /// A row each: from when on it holds.
+    moments: Vec<Box<[u8]>>,
+    /// A row each: whether it deletes its key.
+    deletions: Vec<bool>,
+    /// Values of the partition column whose rows are replaced.
+    partitions: HashSet<Option<String>>,
+    /// NULL in keys, where it equals nothing.
+    key_nulls: Nulls,
+    sequence_nulls: Nulls,
+    moment_nulls: Nulls,
 }
 
 /// What a merge makes of the table.
@@ -83,28 +106,28 @@ impl Intake {
         landing: &Landing,
     ) -> Result<Self, WriteError> {
         let failed = || StorageError::library(&target.path, "read keys");
-        let names = |columns: &[crate::name::ColumnName]| -> Vec<String> {
-            columns.iter().map(|column| column.as_str().to_owned()).collect()
+        let ascending =
+            |columns: &[ColumnName]| RowBytes::ascending(&landing.rows, &names(columns));
+        let content = match &merge.rows {
+            // Columns that the rows lack are NULL in a row that replaces another one.
+            Rows::Group {} => {
+                let all = landing.table.fields().iter().map(|field| field.name().clone());
+                let all: Vec<_> =
+                    all.filter(|name| !SYSTEM_COLUMNS.contains(&name.as_str())).collect();
+                RowBytes::ascending(&landing.table, &all)
+            }
+            Rows::Update(_) | Rows::Version(_) => ascending(&merge.compare),
         };
-        let key = RowBytes::ascending(&landing.rows, &names(&merge.keys)).map_err(failed())?;
-        let content =
-            RowBytes::ascending(&landing.rows, &names(&merge.compare)).map_err(failed())?;
         let order = match &merge.rows {
-            Rows::Update(update) => match &update.repeats {
-                Repeats::Refuse => RowBytes::ascending(&landing.rows, &[]),
-                Repeats::Sequence { by, .. } => RowBytes::ascending(&landing.rows, &names(by)),
-                Repeats::First(order) => {
-                    let columns = order.iter().map(|by| {
-                        let options = arrow::compute::SortOptions {
-                            descending: by.descending,
-                            nulls_first: by.nulls_first,
-                        };
-                        (by.column.as_str().to_owned(), options)
-                    });
-                    RowBytes::new(&landing.rows, columns)
-                }
-            },
-            Rows::Group {} | Rows::Version(_) => RowBytes::ascending(&landing.rows, &[]),
+            Rows::Update(Update { repeats: Repeats::First(order), .. }) => {
+                let columns = order.iter().map(|by| {
+                    let options =
+                        SortOptions { descending: by.descending, nulls_first: by.nulls_first };
+                    (by.column.as_str().to_owned(), options)
+                });
+                RowBytes::new(&landing.rows, columns)
+            }
+            rows => ascending(rows.sequence()),
         };
         let memory = usize::try_from(target.memory_bytes / HELD_SHARE).unwrap_or(usize::MAX);
         Ok(Self {
@@ -112,14 +135,21 @@ impl Intake {
             merge: merge.clone(),
             landing: landing.clone(),
             seed: xxh3_64(target.run.run_id.as_str().as_bytes()),
-            held: Held::new(SchemaRef::clone(&landing.rows), std::env::temp_dir(), memory),
-            key,
-            content,
+            held: Held::new(SchemaRef::clone(&landing.rows), target.path.clone(), memory),
+            conditions: Conditions::new(&target.path, merge, landing)?,
+            key: ascending(&merge.keys).map_err(failed())?,
+            content: content.map_err(failed())?,
             order: order.map_err(failed())?,
+            moment: ascending(effective(&merge.rows)).map_err(failed())?,
             keys: Vec::new(),
             contents: Vec::new(),
             orders: Vec::new(),
-            nulls: Nulls::default(),
+            moments: Vec::new(),
+            deletions: Vec::new(),
+            partitions: HashSet::new(),
+            key_nulls: Nulls::default(),
+            sequence_nulls: Nulls::default(),
+            moment_nulls: Nulls::default(),
         })
     }
 
@@ -130,162 +160,134 @@ impl Intake {
 
     /// Takes rows as they land.
     pub(super) fn push(&mut self, rows: RecordBatch) -> Result<(), WriteError> {
-        if !self.merge.nulls_match {
-            self.note_nulls(&rows)?;
-        }
-        let failed = || StorageError::library(&self.path, "read keys");
-        self.keys.extend(self.key.digests(&rows, self.seed).map_err(failed())?);
-        self.contents.extend(self.content.digests(&rows, self.seed).map_err(failed())?);
-        if !self.order.is_empty() {
-            let orders = self.order.rows(&rows).map_err(failed())?;
-            self.orders.extend(orders.iter().map(|row| Box::<[u8]>::from(row.data())));
+        self.note_nulls(&rows).map_err(StorageError::library(&self.path, "show a key"))?;
+        self.note(&rows).map_err(StorageError::library(&self.path, "read keys"))?;
+        if let Some(deletes) = self.conditions.note(&rows)? {
+            self.deletions.extend(deletes.values());
         }
         self.held.push(rows)?;
         Ok(())
     }
 
-    fn note_nulls(&mut self, rows: &RecordBatch) -> Result<(), WriteError> {
-        let columns: Vec<_> = self
-            .merge
-            .keys
-            .iter()
-            .filter_map(|key| Some((key.as_str(), rows.column_by_name(key.as_str())?)))
-            .filter(|(_, column)| column.null_count() > 0)
-            .collect();
-        for (name, _) in &columns {
-            if !self.nulls.columns.iter().any(|known| known == name) {
-                self.nulls.columns.push((*name).to_owned());
+    fn note_nulls(&mut self, rows: &RecordBatch) -> Result<(), ArrowError> {
+        let Merge { keys, rows: by, .. } = &self.merge;
+        let show = |row| show(keys, rows, row);
+        if !self.merge.nulls_match {
+            self.key_nulls.note(keys, rows, show)?;
+        }
+        self.sequence_nulls.note(by.sequence(), rows, show)?;
+        self.moment_nulls.note(effective(by), rows, show)
+    }
+
+    fn note(&mut self, rows: &RecordBatch) -> Result<(), ArrowError> {
+        self.keys.extend(self.key.digests(rows, self.seed)?);
+        self.contents.extend(self.content.digests(rows, self.seed)?);
+        for (bytes, noted) in [(&self.order, &mut self.orders), (&self.moment, &mut self.moments)] {
+            if !bytes.is_empty() {
+                let rows = bytes.rows(rows)?;
+                noted.extend(rows.iter().map(|row| Box::<[u8]>::from(row.data())));
             }
         }
-        if columns.is_empty() {
-            return Ok(());
-        }
-        for row in 0..rows.num_rows() {
-            if columns.iter().any(|(_, column)| column.is_null(row)) {
-                self.nulls.rows += 1;
-                if self.nulls.examples.len() < SHOWN_MAX {
-                    self.nulls.examples.push(self.show(rows, row)?);
+        if let Missing::RemoveInPartitions { column } = &self.merge.missing
+            && let Some(values) = rows.column_by_name(column.as_str())
+        {
+            for value in &partition::spell(values)? {
+                if !self.partitions.contains(&value.map(str::to_owned)) {
+                    self.partitions.insert(value.map(str::to_owned));
                 }
             }
         }
         Ok(())
     }
 
-    /// A row's key, for a message.
-    fn show(&self, rows: &RecordBatch, row: usize) -> Result<String, WriteError> {
-        let options = FormatOptions::new().with_null("NULL");
-        let values = self.merge.keys.iter().filter_map(|key| {
-            let column = rows.column_by_name(key.as_str())?;
-            let value = ArrayFormatter::try_new(column.as_ref(), &options);
-            Some(value.map(|it| format!("{key} = {}", it.value(row))))
-        });
-        let values: Result<Vec<_>, _> = values.collect();
-        Ok(values.map_err(StorageError::library(&self.path, "show a key"))?.join(", "))
+    /// Whether a staged row deletes its key.
+    fn deletes(&self, staged: u32) -> bool {
+        self.deletions.get(staged as usize).copied().unwrap_or_default()
     }
 
     fn show_staged(&self, numbers: &[u32]) -> Result<String, WriteError> {
-        let mut numbers: Vec<_> = numbers.iter().copied().take(SHOWN_MAX).collect();
+        let mut numbers: Vec<_> = numbers.to_vec();
         numbers.sort_unstable();
+        numbers.truncate(SHOWN_MAX);
         let rows = self.held.pick(&numbers)?;
-        let shown: Result<Vec<_>, _> =
-            (0..rows.num_rows()).map(|row| self.show(&rows, row)).collect();
-        Ok(shown?.join("; "))
+        let shown = (0..rows.num_rows()).map(|row| show(&self.merge.keys, &rows, row));
+        let shown: Result<Vec<_>, _> = shown.collect();
+        Ok(shown.map_err(StorageError::library(&self.path, "show a key"))?.join("; "))
     }
 
     fn guard(&self, what: String, hint: impl Into<String>) -> WriteError {
         WriteError::Guard { path: self.path.clone(), what, hint: hint.into() }
     }
 
-    /// The guards that need no table: NULL and repeated keys. Gives the rows that stand for their keys, and how many do not.
-    fn standing(&self, index: &Index) -> Result<(Vec<u32>, u64), WriteError> {
-        if self.nulls.rows > 0 {
+    /// More removals than are hardly meant.
+    fn guard_removed(&self, removed: u64, current: u64) -> Result<(), WriteError> {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a share; a table has far fewer rows than 2^53"
+        )]
+        let share = removed as f64 / (current.max(1)) as f64;
+        if share > self.merge.max_removed_fraction {
             let what = format!(
-                "{} row(s) have NULL in the key column(s) {}: {}",
-                self.nulls.rows,
-                self.nulls
-                    .columns
-                    .iter()
-                    .map(|name| format!("`{name}`"))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-                self.nulls.examples.join("; ")
+                "{removed} of {current} current rows would go, more than `max_removed_fraction` {} allows",
+                self.merge.max_removed_fraction
             );
-            let hint = "leave such rows out, or say `on_null_key: match`: NULL equals NULL then";
-            return Err(self.guard(what, hint));
+            return Err(self.guard(what, "raise `max_removed_fraction`, if that is meant"));
         }
-        let firsts = index.firsts();
-        if index.keys() == self.keys.len() {
-            return Ok((firsts, 0));
-        }
-        let Rows::Update(update) = &self.merge.rows else { return Ok((firsts, 0)) };
-        let repeated: Vec<u32> =
-            firsts.iter().copied().filter(|first| index.rows(*first).nth(1).is_some()).collect();
-        if update.repeats == Repeats::Refuse {
-            let what = format!(
-                "{} key(s) come more than once: {}",
-                repeated.len(),
-                self.show_staged(&repeated)?
-            );
-            let hint = "deduplicate before, or say `on_duplicate_key: keep_latest` with `order_by`";
-            return Err(self.guard(what, hint));
-        }
-        let mut standing = Vec::with_capacity(firsts.len());
-        for first in firsts {
-            standing.push(self.stands(index, first, &update.repeats)?);
-        }
-        standing.sort_unstable();
-        let dropped = self.keys.len() as u64 - standing.len() as u64;
-        Ok((standing, dropped))
+        Ok(())
     }
 
-    /// The row of a key that counts.
-    fn stands(&self, index: &Index, first: u32, repeats: &Repeats) -> Result<u32, WriteError> {
-        let rows: Vec<u32> = index.rows(first).collect();
-        let order = |row: &u32| &self.orders[*row as usize];
-        let best = match repeats {
-            Repeats::Sequence { .. } => rows.iter().max_by_key(|row| order(row)),
-            Repeats::First(_) | Repeats::Refuse => rows.iter().min_by_key(|row| order(row)),
+    /// The stored columns that decide.
+    fn looked_at(&self) -> SchemaRef {
+        let own = self.merge.own_columns();
+        let wanted = |name: &str| {
+            let by = |columns: &[ColumnName]| columns.iter().any(|it| it.as_str() == name);
+            let by_condition = self.conditions.stored_columns().iter().any(|it| it == name);
+            by(&self.merge.keys)
+                || self.content.columns().iter().any(|it| it == name)
+                || by(self.merge.rows.sequence())
+                || own.contains(&name)
+                || by_condition
         };
-        let best = *best.unwrap_or(&first);
-        let tied: Vec<u32> = rows.into_iter().filter(|row| order(row) == order(&best)).collect();
-        if tied.len() == 1 {
-            return Ok(best);
-        }
-        let whole = self.whole(&tied)?;
-        let distinct: HashSet<_> = whole.iter().collect();
-        match repeats {
-            Repeats::Sequence { .. } if distinct.len() > 1 => {
-                let what = format!(
-                    "different rows of one key have the same sequence: {}",
-                    self.show_staged(&tied[..1])?
-                );
-                Err(self.guard(what, "add a column to `sequence_by` that decides"))
-            }
-            _ => {
-                let least = whole.iter().enumerate().min_by_key(|(_, bytes)| *bytes);
-                Ok(least.map_or(best, |(place, _)| tied[place]))
-            }
-        }
+        let fields = self.landing.table.fields().iter().filter(|field| wanted(field.name()));
+        Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
     }
 
-    /// All values of rows whose numbers ascend, as bytes.
-    fn whole(&self, numbers: &[u32]) -> Result<Vec<Vec<u8>>, WriteError> {
-        let failed = || StorageError::library(&self.path, "compare rows");
-        let names: Vec<_> =
-            self.landing.rows.fields().iter().map(|field| field.name().clone()).collect();
-        let all = RowBytes::ascending(&self.landing.rows, &names).map_err(failed())?;
-        let rows = all.rows(&self.held.pick(numbers)?).map_err(failed())?;
-        Ok(rows.iter().map(|row| row.data().to_vec()).collect())
-    }
-
-    /// Everything: guards, decision, new files. Only at most one row a key is done by now.
+    /// Everything: guards, decision, new files.
     pub(super) fn compute(
-        &self,
+        &mut self,
         target: &Target,
         files: &[StoredFile],
     ) -> Result<Effect, WriteError> {
-        let stored = self::stored::Stored::open(files, &target.partition_columns)?;
-        let decision = self.update(&stored)?;
+        self.conditions.seal()?;
+        let stored = Stored::open(files, &target.partition_columns)?;
+        let decision = match &self.merge.rows {
+            Rows::Update(_) => self.update(&stored)?,
+            Rows::Group {} => self.group(&stored)?,
+            Rows::Version(versions) => self.version(target, versions, &stored)?,
+        };
         self.rewrite(target, &stored, files, decision)
     }
+}
+
+fn names(columns: &[ColumnName]) -> Vec<String> {
+    columns.iter().map(|column| column.as_str().to_owned()).collect()
+}
+
+/// The column that says from when on a version holds, where there are versions.
+fn effective(rows: &Rows) -> &[ColumnName] {
+    match rows {
+        Rows::Version(versions) => std::slice::from_ref(&versions.effective),
+        Rows::Update(_) | Rows::Group {} => &[],
+    }
+}
+
+/// A row's key, for a message.
+fn show(keys: &[ColumnName], rows: &RecordBatch, row: usize) -> Result<String, ArrowError> {
+    let options = FormatOptions::new().with_null("NULL");
+    let values = keys.iter().filter_map(|key| {
+        let column = rows.column_by_name(key.as_str())?;
+        let value = ArrayFormatter::try_new(column.as_ref(), &options);
+        Some(value.map(|it| format!("{key} = {}", it.value(row))))
+    });
+    Ok(values.collect::<Result<Vec<_>, _>>()?.join(", "))
 }

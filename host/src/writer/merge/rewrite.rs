@@ -3,29 +3,29 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
-use arrow::array::BooleanArray;
+use arrow::array::Array;
 use arrow::array::RecordBatch;
-use arrow::array::TimestampMicrosecondArray;
+use arrow::array::RecordBatchOptions;
+use arrow::array::UInt64Array;
 use arrow::array::new_null_array;
-use arrow::compute::cast;
 use arrow::compute::interleave;
+use arrow::compute::take;
 use arrow::error::ArrowError;
 
 use super::Effect;
 use super::Intake;
-use super::stored::At;
-use super::stored::Stored;
-use super::update::Decision;
-use super::update::Edit;
+use super::decision::Decision;
+use super::decision::Edit;
+use super::decision::Insert;
+use super::own::Own;
 use crate::storage::StorageError;
 use crate::storage::delta::StoredFile;
 use crate::table::CREATED_AT;
-use crate::table::DELETED_AT;
-use crate::table::IS_DELETED;
 use crate::writer::Target;
 use crate::writer::WriteError;
 use crate::writer::stage::Staging;
+use crate::writer::stored::At;
+use crate::writer::stored::Stored;
 
 /// Staged rows that are picked at a time.
 const PICK_ROWS: usize = 1 << 20;
@@ -41,7 +41,9 @@ impl Intake {
     ) -> Result<Effect, WriteError> {
         let mut staging =
             Staging::new(target.path.clone(), target, Arc::clone(&self.landing.table));
-        let written = self.write(target, stored, &decision, &mut staging);
+        let own = Own::new(self, target, &decision.ends)
+            .map_err(StorageError::library(&self.path, "make the columns of the strategy"))?;
+        let written = self.write(&own, stored, &decision, &mut staging);
         let (staged, sealed) = staging.finish();
         if let Err(error) = written.and(sealed) {
             // What went wrong first is what the user has to know.
@@ -56,7 +58,7 @@ impl Intake {
 
     fn write(
         &self,
-        target: &Target,
+        own: &Own,
         stored: &Stored<'_>,
         decision: &Decision,
         staging: &mut Staging,
@@ -65,12 +67,16 @@ impl Intake {
         while let Some((first, _)) = edits.first() {
             let inside = edits.partition_point(|(at, _)| at.file <= first.file);
             let (here, after) = edits.split_at(inside);
-            self.file(target, stored, first.file as usize, here, staging)?;
+            self.file(own, stored, first.file as usize, here, staging)?;
             edits = after;
         }
-        for numbers in decision.inserts.chunks(PICK_ROWS) {
-            let rows = self.held.pick(numbers)?;
-            staging.stage(&self.inserted(&rows)?)?;
+        for inserts in decision.inserts.chunks(PICK_ROWS) {
+            let numbers: Vec<u32> = inserts.iter().map(|insert| insert.staged).collect();
+            let rows = self.held.pick(&numbers)?;
+            let rows = self
+                .inserted(own, inserts, &rows)
+                .map_err(StorageError::library(&self.path, "make new rows"))?;
+            staging.stage(&rows)?;
         }
         Ok(())
     }
@@ -78,17 +84,13 @@ impl Intake {
     /// One file anew.
     fn file(
         &self,
-        target: &Target,
+        own: &Own,
         stored: &Stored<'_>,
         file: usize,
         edits: &[(At, Edit)],
         staging: &mut Staging,
     ) -> Result<(), WriteError> {
-        let takes = edits.iter().filter_map(|(_, edit)| match edit {
-            Edit::Take(staged) => Some(*staged),
-            Edit::Mark => None,
-        });
-        let mut takes: Vec<u32> = takes.collect();
+        let mut takes: Vec<u32> = edits.iter().filter_map(|(_, edit)| edit.takes()).collect();
         takes.sort_unstable();
         let picked = self.held.pick(&takes)?;
         let places: HashMap<u32, usize> =
@@ -106,7 +108,7 @@ impl Intake {
                     continue;
                 }
                 let edited = self
-                    .edited(target, &batch, first, here, &picked, &places)
+                    .edited(own, &batch, first, here, &picked, &places)
                     .map_err(StorageError::library(&self.path, "rewrite rows"))?;
                 staging.stage(&edited)?;
             }
@@ -117,7 +119,7 @@ impl Intake {
     /// A batch with its edits.
     fn edited(
         &self,
-        target: &Target,
+        own: &Own,
         batch: &RecordBatch,
         first: u32,
         edits: &[(At, Edit)],
@@ -125,60 +127,64 @@ impl Intake {
         places: &HashMap<u32, usize>,
     ) -> Result<RecordBatch, ArrowError> {
         let mut edits = edits.iter().peekable();
-        // Each row: its place in the batch, and what happens to it.
+        // Each row that stays: its place in the batch, and what happens to it.
         let mut rows: Vec<(usize, Option<Edit>)> = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
             let edit = edits.next_if(|(at, _)| (at.row - first) as usize == row);
-            rows.push((row, edit.map(|(_, edit)| *edit)));
+            let edit = edit.map(|(_, edit)| *edit);
+            if edit != Some(Edit::Remove) {
+                rows.push((row, edit));
+            }
         }
-        let marked_at = TimestampMicrosecondArray::from(vec![
-            Some(target.run.started_at.timestamp_micros()),
-            None,
-        ]);
-        let flags: ArrayRef = Arc::new(BooleanArray::from(vec![true, false]));
-        let columns =
-            batch.schema_ref().fields().iter().zip(batch.columns()).map(|(field, column)| {
-                let taken = picked
-                    .column_by_name(field.name())
-                    .filter(|_| field.name() != CREATED_AT)
-                    .map(|taken| taken.as_ref());
-                let own: Option<ArrayRef> = match field.name().as_str() {
-                    name if !self.merge.own_columns().contains(&name) => None,
-                    IS_DELETED => Some(Arc::clone(&flags)),
-                    DELETED_AT => Some(cast(&marked_at, field.data_type())?),
-                    _ => None,
-                };
-                let other = own.as_deref().or(taken).unwrap_or(column.as_ref());
-                let place = |(row, edit): &(usize, Option<Edit>)| match edit {
-                    Some(Edit::Take(_)) if own.is_some() => (1, 1),
-                    Some(Edit::Mark) if own.is_some() => (1, 0),
-                    Some(Edit::Take(staged)) if taken.is_some() => {
-                        (1, places.get(staged).copied().unwrap_or_default())
-                    }
-                    _ => (0, *row),
-                };
-                let indices: Vec<_> = rows.iter().map(place).collect();
-                interleave(&[column.as_ref(), other], &indices)
-            });
+        let fields = batch.schema_ref().fields().iter();
+        let columns = fields.zip(batch.columns()).map(|(field, column)| {
+            let own = own.columns.iter().find(|own| own.name == *field.name());
+            let taken = picked.column_by_name(field.name()).filter(|_| field.name() != CREATED_AT);
+            let place = |(row, edit): &(usize, Option<Edit>)| {
+                let other = edit.and_then(|edit| match (own, taken) {
+                    (Some(own), _) => own.edited(edit),
+                    (None, Some(_)) => edit.takes().and_then(|staged| places.get(&staged).copied()),
+                    (None, None) => None,
+                });
+                other.map_or((0, *row), |place| (1, place))
+            };
+            let indices: Vec<_> = rows.iter().map(place).collect();
+            if indices.len() == column.len() && indices.iter().all(|(from, _)| *from == 0) {
+                return Ok(Arc::clone(column));
+            }
+            let other = own.map(|own| &own.values).or(taken).unwrap_or(column);
+            interleave(&[column.as_ref(), other.as_ref()], &indices)
+        });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        RecordBatch::try_new(batch.schema(), columns)
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        RecordBatch::try_new_with_options(batch.schema(), columns, &options)
     }
 
     /// New rows with all columns of the table.
-    fn inserted(&self, rows: &RecordBatch) -> Result<RecordBatch, WriteError> {
-        let count = rows.num_rows();
-        let columns = self.landing.table.fields().iter().map(|field| -> ArrayRef {
-            match rows.column_by_name(field.name()) {
-                Some(column) => Arc::clone(column),
-                None if field.name() == IS_DELETED
-                    && self.merge.own_columns().contains(&IS_DELETED) =>
-                {
-                    Arc::new(BooleanArray::from(vec![false; count]))
-                }
-                None => new_null_array(field.data_type(), count),
+    fn inserted(
+        &self,
+        own: &Own,
+        inserts: &[Insert],
+        rows: &RecordBatch,
+    ) -> Result<RecordBatch, ArrowError> {
+        let columns = self.landing.table.fields().iter().map(|field| {
+            if let Some(own) = own.columns.iter().find(|own| own.name == *field.name()) {
+                return match &own.from {
+                    Some(column) => rows.column_by_name(column).map(Arc::clone).ok_or_else(|| {
+                        ArrowError::SchemaError(format!("the rows have no column `{column}`"))
+                    }),
+                    None => {
+                        let places = inserts.iter().map(|insert| own.inserted(insert.state));
+                        take(&own.values, &UInt64Array::from_iter_values(places), None)
+                    }
+                };
             }
+            Ok(match rows.column_by_name(field.name()) {
+                Some(column) => Arc::clone(column),
+                None => new_null_array(field.data_type(), rows.num_rows()),
+            })
         });
-        let batch = RecordBatch::try_new(Arc::clone(&self.landing.table), columns.collect());
-        Ok(batch.map_err(StorageError::library(&self.path, "make new rows"))?)
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        RecordBatch::try_new(Arc::clone(&self.landing.table), columns)
     }
 }

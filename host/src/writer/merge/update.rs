@@ -1,21 +1,26 @@
-//! At most one stored row a key: equal rows stay, different ones are updated, new ones come; keys that do not come may be marked.
+//! At most one stored row a key: equal rows stay, different ones are updated or deleted, new ones come; keys that do not come may be
+//! marked, or go with their partitions.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::cmp::Ordering;
 use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::array::Array;
 use arrow::array::AsArray;
+use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
-use arrow::datatypes::Schema;
-use arrow::datatypes::SchemaRef;
+use arrow::array::UInt32Array;
+use arrow::compute::take_record_batch;
 
 use super::Intake;
+use super::decision::Decision;
+use super::decision::Edit;
+use super::decision::Insert;
+use super::decision::State;
 use super::index::Index;
-use super::stored::At;
-use super::stored::Stored;
 use crate::storage::StorageError;
+use crate::storage::delta::OpenFile;
 use crate::table::Counts;
 use crate::table::IS_DELETED;
 use crate::table::LateRow;
@@ -23,31 +28,21 @@ use crate::table::Missing;
 use crate::table::Repeats;
 use crate::table::Rows;
 use crate::writer::WriteError;
-
-/// What happens to a stored row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edit {
-    /// It takes the values of this staged row.
-    Take(u32),
-    /// It is marked as deleted.
-    Mark,
-}
-
-/// What becomes of the table.
-#[derive(Debug, Default)]
-pub(super) struct Decision {
-    /// By place.
-    pub(super) edits: Vec<(At, Edit)>,
-    /// Staged rows that are new, ascending.
-    pub(super) inserts: Vec<u32>,
-    pub(super) counts: Counts,
-}
+use crate::writer::stored::At;
+use crate::writer::stored::Stored;
 
 /// What one core found.
 #[derive(Debug, Default)]
 struct Found {
     edits: Vec<(At, Edit)>,
     unchanged: u64,
+    updated: u64,
+    deleted: u64,
+    /// Staged rows that ask for a deletion and met a stored row.
+    deleting: u64,
+    /// Those of them that are kept as a row.
+    buried: u64,
+    unmatched: u64,
     late: Vec<u32>,
     /// Stored rows of one sequence with the staged one, and different.
     ties: Vec<u32>,
@@ -60,6 +55,7 @@ struct Found {
 impl Intake {
     /// Decides against the stored rows.
     pub(super) fn update(&self, stored: &Stored<'_>) -> Result<Decision, WriteError> {
+        self.guard_nulls()?;
         let index = Index::new(&self.keys);
         let (standing, dropped) = self.standing(&index)?;
         // Where keys repeat, only the rows that stand for them are looked for.
@@ -70,39 +66,66 @@ impl Intake {
             (Index::new(&keys), Cow::Owned(keys))
         };
         let met: Vec<AtomicU8> = standing.iter().map(|_| AtomicU8::new(0)).collect();
-        let seen =
-            Seen { intake: self, index: &index, standing: &standing, stands: &stands, met: &met };
+        let seen = Seen {
+            intake: self,
+            index: &index,
+            standing: &standing,
+            stands: &stands,
+            met: &met,
+            replaced: self.replaced_files(stored)?,
+        };
         let founds = stored
             .scan(&self.looked_at(), |found: &mut Found, at, batch| seen.look(found, at, batch))?;
-
-        let mut decision = Decision::default();
-        let mut all = Found::default();
-        for found in founds {
-            all.edits.extend(found.edits);
-            all.unchanged += found.unchanged;
-            all.late.extend(found.late);
-            all.ties.extend(found.ties);
-            all.repeated.extend(found.repeated);
-            all.live += found.live;
-        }
+        let all = Found::all(founds);
         self.refuse(&all)?;
-        all.edits.sort_unstable_by_key(|(at, _)| *at);
-        let marked = all.edits.iter().filter(|(_, edit)| *edit == Edit::Mark).count() as u64;
-        self.guard_removed(marked, all.live)?;
-        let new = standing.iter().zip(&met).filter(|(_, met)| met.load(Ordering::Relaxed) == 0);
-        decision.inserts = new.map(|(row, _)| *row).collect();
+        self.guard_removed(all.deleted, all.live)?;
+
+        let mut decision = Decision { edits: all.edits, ..Decision::default() };
+        decision.edits.sort_unstable_by_key(|(at, _)| *at);
+        let mut deleting = all.deleting;
+        let mut buried = all.buried;
+        let mut inserted = 0;
+        for (&staged, met) in standing.iter().zip(&met) {
+            if met.load(Relaxed) > 0 {
+                continue;
+            }
+            let deletes = self.deletes(staged);
+            deleting += u64::from(deletes);
+            inserted += u64::from(!deletes);
+            if !deletes || self.merge.keeps_deleted() {
+                let state = if deletes { State::Buried } else { State::Live };
+                buried += u64::from(deletes);
+                decision.inserts.push(Insert { staged, state });
+            }
+        }
         decision.counts = Counts {
             rows_written: self.rows(),
-            rows_inserted: decision.inserts.len() as u64,
-            rows_updated: all.edits.len() as u64 - marked,
-            rows_deleted: Some(marked),
+            rows_inserted: inserted,
+            rows_updated: all.updated,
+            rows_deleted: Some(all.deleted),
             rows_unchanged: all.unchanged,
             rows_ignored_late: all.late.len() as u64,
+            rows_unmatched_by_condition: all.unmatched,
             duplicates_dropped: dropped,
+            rows_deleting: deleting,
+            deletions_stored: buried,
             ..Counts::default()
         };
-        decision.edits = all.edits;
         Ok(decision)
+    }
+
+    /// For each stored file, whether the staged rows are all there is of its partition; empty where that is not asked for.
+    fn replaced_files(&self, stored: &Stored<'_>) -> Result<Vec<bool>, WriteError> {
+        let Missing::RemoveInPartitions { column } = &self.merge.missing else {
+            return Ok(Vec::new());
+        };
+        let failed = || StorageError::library(&self.path, "find its partition column");
+        let field = self.landing.table.field_with_name(column.as_str()).map_err(failed())?;
+        let is_replaced = |file: &OpenFile<'_>| -> Result<bool, StorageError> {
+            let value = file.partition_value(column.as_str(), field.data_type())?;
+            Ok(self.partitions.contains(&value))
+        };
+        Ok(stored.files.iter().map(is_replaced).collect::<Result<_, _>>()?)
     }
 
     fn refuse(&self, found: &Found) -> Result<(), WriteError> {
@@ -133,46 +156,29 @@ impl Intake {
         }
         Ok(())
     }
+}
 
-    /// More removals than are hardly meant.
-    pub(super) fn guard_removed(&self, removed: u64, current: u64) -> Result<(), WriteError> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a share; a table has far fewer rows than 2^53"
-        )]
-        let share = removed as f64 / (current.max(1)) as f64;
-        if share > self.merge.max_removed_fraction {
-            let what = format!(
-                "{removed} of {current} current rows would go, more than `max_removed_fraction` {} allows",
-                self.merge.max_removed_fraction
-            );
-            return Err(self.guard(what, "raise `max_removed_fraction`, if that is meant"));
+impl Found {
+    fn all(founds: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        for found in founds {
+            all.edits.extend(found.edits);
+            all.unchanged += found.unchanged;
+            all.updated += found.updated;
+            all.deleted += found.deleted;
+            all.deleting += found.deleting;
+            all.buried += found.buried;
+            all.unmatched += found.unmatched;
+            all.late.extend(found.late);
+            all.ties.extend(found.ties);
+            all.repeated.extend(found.repeated);
+            all.live += found.live;
         }
-        Ok(())
+        all
     }
 
-    /// The stored columns that decide.
-    fn looked_at(&self) -> SchemaRef {
-        let table = &self.landing.table;
-        let order: &[crate::name::ColumnName] = match &self.merge.rows {
-            Rows::Update(update) => match &update.repeats {
-                Repeats::Sequence { by, .. } => by,
-                Repeats::First(_) | Repeats::Refuse => &[],
-            },
-            Rows::Group {} | Rows::Version(_) => &[],
-        };
-        let own = self.merge.own_columns();
-        let wanted = |name: &str| {
-            let named = |columns: &[crate::name::ColumnName]| {
-                columns.iter().any(|column| column.as_str() == name)
-            };
-            named(&self.merge.keys)
-                || named(&self.merge.compare)
-                || named(order)
-                || own.contains(&name)
-        };
-        let fields = table.fields().iter().filter(|field| wanted(field.name()));
-        Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+    fn edit(&mut self, at: At, edit: Edit) {
+        self.edits.push((at, edit));
     }
 }
 
@@ -184,6 +190,19 @@ struct Seen<'a> {
     stands: &'a [u128],
     /// How many stored rows each standing row has met.
     met: &'a [AtomicU8],
+    /// By file, whether its partition is replaced as a whole.
+    replaced: Vec<bool>,
+}
+
+/// A stored row that a staged one meets.
+struct Pair {
+    at: At,
+    staged: u32,
+    was_deleted: bool,
+    /// Whether what counts as a change is equal.
+    same: bool,
+    /// The staged sequence against the stored one; `None` without a sequence.
+    order: Option<Ordering>,
 }
 
 impl Seen<'_> {
@@ -191,42 +210,91 @@ impl Seen<'_> {
         let Intake { path, key, content, order, seed, merge, .. } = self.intake;
         let failed = || StorageError::library(path, "compare stored rows");
         let keys = key.digests(batch, *seed).map_err(failed())?;
-        let contents = content.digests(batch, *seed).map_err(failed())?;
-        let orders = match (&merge.rows, order.is_empty()) {
-            (Rows::Update(update), false) => match update.repeats {
-                Repeats::Sequence { .. } => Some(order.rows(batch).map_err(failed())?),
-                Repeats::First(_) | Repeats::Refuse => None,
-            },
-            _ => None,
+        let deleted = batch.column_by_name(IS_DELETED).map(|column| column.as_boolean());
+        let is_deleted = |row: usize| {
+            deleted.is_some_and(|flags: &BooleanArray| flags.is_valid(row) && flags.value(row))
         };
-        let deleted = batch.column_by_name(IS_DELETED).map(|column| column.as_boolean().clone());
-        for row in 0..batch.num_rows() {
-            let here = At { file: at.file, row: at.row + u32::try_from(row).unwrap_or(u32::MAX) };
-            let is_deleted =
-                deleted.as_ref().is_some_and(|flags| flags.is_valid(row) && flags.value(row));
-            found.live += u64::from(!is_deleted);
-            let Some(place) = self.index.find(keys[row], self.stands) else {
-                if merge.missing == Missing::Mark && !is_deleted {
-                    found.edits.push((here, Edit::Mark));
+        let is_replaced = self.replaced.get(at.file as usize).copied().unwrap_or_default();
+        let mut rows = Vec::new();
+        let mut staged = Vec::new();
+        for (row, key) in keys.into_iter().enumerate() {
+            found.live += u64::from(!is_deleted(row));
+            let Some(place) = self.index.find(key, self.stands) else {
+                if merge.missing == Missing::Mark && !is_deleted(row) {
+                    found.edit(at.plus(row), Edit::Mark);
+                    found.deleted += 1;
+                } else if is_replaced {
+                    found.edit(at.plus(row), Edit::Remove);
+                    found.deleted += u64::from(!is_deleted(row));
                 }
                 continue;
             };
-            let staged = self.standing[place as usize];
-            if self.met[place as usize].fetch_add(1, Ordering::Relaxed) > 0 {
-                found.repeated.push(staged);
+            let standing = self.standing[place as usize];
+            if self.met[place as usize].fetch_add(1, Relaxed) > 0 {
+                found.repeated.push(standing);
                 continue;
             }
-            let same = contents[row] == self.intake.contents[staged as usize];
-            let order = orders.as_ref().map(|orders| {
-                self.intake.orders[staged as usize].as_ref().cmp(orders.row(row).data())
-            });
-            match order {
-                Some(std::cmp::Ordering::Less) => found.late.push(staged),
-                Some(std::cmp::Ordering::Equal) if !same => found.ties.push(staged),
-                _ if same && !is_deleted => found.unchanged += 1,
-                _ => found.edits.push((here, Edit::Take(staged))),
+            // A batch has far fewer rows than four billion.
+            rows.push(u32::try_from(row).unwrap_or(u32::MAX));
+            staged.push(standing);
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let rows = UInt32Array::from(rows);
+        let met = match rows.len() == batch.num_rows() {
+            true => batch.clone(),
+            false => take_record_batch(batch, &rows).map_err(failed())?,
+        };
+        let holds = self.intake.conditions.hold(&met, &staged)?;
+        let contents = content.digests(&met, *seed).map_err(failed())?;
+        let orders = match merge.rows.sequence().is_empty() {
+            true => None,
+            false => Some(order.rows(&met).map_err(failed())?),
+        };
+        for (place, (row, staged)) in rows.values().iter().zip(staged).enumerate() {
+            if holds.as_ref().is_some_and(|holds| !holds.value(place)) {
+                found.unmatched += 1;
+                continue;
             }
+            let order = orders.as_ref().map(|orders| {
+                self.intake.orders[staged as usize].as_ref().cmp(orders.row(place).data())
+            });
+            self.pair(
+                found,
+                &Pair {
+                    at: at.plus(*row as usize),
+                    staged,
+                    was_deleted: is_deleted(*row as usize),
+                    same: contents[place] == self.intake.contents[staged as usize],
+                    order,
+                },
+            );
         }
         Ok(())
+    }
+
+    /// What a staged row does to the stored one.
+    fn pair(&self, found: &mut Found, pair: &Pair) {
+        let Pair { at, staged, was_deleted, same, order } = *pair;
+        let deletes = self.intake.deletes(staged);
+        match order {
+            Some(Ordering::Less) => found.late.push(staged),
+            // Being deleted is part of what a row says: neither kind of row is the other one.
+            Some(Ordering::Equal) if !same || deletes != was_deleted => found.ties.push(staged),
+            Some(Ordering::Equal) if deletes => found.deleting += 1,
+            _ if deletes => {
+                found.deleting += 1;
+                found.deleted += u64::from(!was_deleted);
+                let kept = self.intake.merge.keeps_deleted();
+                found.buried += u64::from(kept);
+                found.edit(at, if kept { Edit::Bury(staged) } else { Edit::Remove });
+            }
+            _ if same && !was_deleted => found.unchanged += 1,
+            _ => {
+                found.updated += 1;
+                found.edit(at, Edit::Take(staged));
+            }
+        }
     }
 }

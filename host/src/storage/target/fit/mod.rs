@@ -13,6 +13,9 @@ use arrow::datatypes::SchemaRef;
 use super::TargetFacts;
 use super::TargetState;
 use super::types;
+use crate::expression::Expression;
+use crate::expression::Mistake;
+use crate::expression::Scope;
 use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
@@ -24,10 +27,10 @@ use crate::storage::partition;
 use crate::storage::text::utc;
 use crate::table::DELETED_AT;
 use crate::table::Merge;
-use crate::table::Missing;
 use crate::table::Rows;
-use crate::table::Scope;
+use crate::table::Scope as Replaced;
 use crate::table::TableChange;
+use crate::table::Update;
 
 /// What is to be written to a target.
 #[derive(Debug, Clone, Copy)]
@@ -75,13 +78,8 @@ pub fn fit(facts: &TargetFacts, ask: &Ask<'_>, at: &Place) -> Result<Landing, Ve
             check.new_target()
         }
     };
+    check.expressions(&landing);
     if check.problems.is_empty() { Ok(landing) } else { Err(check.problems) }
-}
-
-/// The merges that this version does.
-fn is_offered(merge: &Merge) -> bool {
-    let plain = matches!(&merge.rows, Rows::Update(update) if update.condition.is_none());
-    plain && merge.delete_when.is_none() && matches!(merge.missing, Missing::Keep | Missing::Mark)
 }
 
 /// The columns that a change adds itself.
@@ -209,17 +207,44 @@ impl Check<'_> {
         let flat = !matches!(self.format, WriteFormat::Delta(_));
         let whole = matches!(
             self.ask.change,
-            TableChange::Append {} | TableChange::Replace { scope: Scope::All, .. }
+            TableChange::Append {} | TableChange::Replace { scope: Replaced::All, .. }
         );
         if flat && !(whole && self.ask.schema_change == SchemaChange::Refuse) {
             let what = format!("`{}` takes `append` and `overwrite`", self.format.name());
             self.add(Code::NotOffered, "load_type", what, "use one of these, or a Delta table");
         }
-        let is_done = matches!(self.ask.change, TableChange::Merge(merge) if is_offered(merge));
-        if self.ask.change.rewrites_rows() && !is_done && !flat {
-            let what = "this version does not do that to the rows of a table".to_owned();
-            let hint = "use `append`, `overwrite` or `overwrite_partitions` by partition columns";
-            self.add(Code::NotOffered, "load_type", what, hint);
+    }
+
+    /// SQL of the change, against the columns that it is about.
+    fn expressions(&mut self, landing: &Landing) {
+        let Landing { rows, table, .. } = landing;
+        let merge = match self.ask.change {
+            TableChange::Merge(merge) => merge,
+            TableChange::Replace { scope: Replaced::Predicate(sql), .. } => {
+                let scope = Scope::table(Arc::clone(rows));
+                if let Err(Mistake { what, hint }) = Expression::predicate(sql, &scope) {
+                    let what = format!("nothing can be replaced where {sql}: {what}");
+                    self.add(Code::WrongValue, "load_type", what, hint);
+                }
+                return;
+            }
+            TableChange::Create { .. } | TableChange::Append {} | TableChange::Replace { .. } => {
+                return;
+            }
+        };
+        if let Some(sql) = &merge.delete_when {
+            self.condition("delete_when", sql, &Scope::table(Arc::clone(rows)));
+        }
+        if let Rows::Update(Update { condition: Some(by), .. }) = &merge.rows {
+            let tables = [(&by.target_alias, table), (&by.source_alias, rows)];
+            let tables = tables.map(|(alias, schema)| (alias.as_str(), Arc::clone(schema)));
+            self.condition("merge_condition", &by.sql, &Scope::aliased(tables));
+        }
+    }
+
+    fn condition(&mut self, field: &str, sql: &str, scope: &Scope) {
+        if let Err(Mistake { what, hint }) = Expression::predicate(sql, scope) {
+            self.add(Code::WrongValue, field, format!("`{field}`: {what}"), hint);
         }
     }
 

@@ -28,6 +28,14 @@ pub(super) struct At {
     pub(super) row: u32,
 }
 
+impl At {
+    /// The row that many places on.
+    pub(super) fn plus(self, rows: usize) -> Self {
+        // `OpenFile` has refused files with more than four billion rows.
+        Self { row: self.row + u32::try_from(rows).unwrap_or(u32::MAX), ..self }
+    }
+}
+
 impl<'a> Stored<'a> {
     pub(super) fn open(
         files: &'a [StoredFile],
