@@ -114,26 +114,17 @@ impl Loading<'_, '_> {
     }
 
     fn overwrite_partitions(&self) -> Option<Load> {
-        let (by_partition, by_predicate) =
-            (self.fields.is_attempted("partition_columns"), self.is_set("replace_where"));
-        match (by_partition, by_predicate) {
-            (false, false) => {
+        let by_partition = self.fields.is_attempted("partition_columns");
+        // With both, the predicate says what goes, and the table is split by the columns.
+        if !self.is_set("replace_where") {
+            if !by_partition {
                 let what = "`overwrite_partitions` needs `partition_columns` or `replace_where`: it would replace the whole table";
                 let hint = "name the partitions, or use `overwrite`";
                 self.report.add_hint(Code::MissingKey, &self.fields.spot, what, hint);
                 return None;
             }
-            (true, true) => {
-                let what = "`overwrite_partitions` replaces the partitions of its rows or what `replace_where` selects, not both";
-                let hint = "leave `replace_where` or `partition_columns` out";
-                self.against("replace_where", what, hint);
-                return None;
-            }
-            (true, false) => self.guard_is_idle(
-                "allow_empty",
-                "without `replace_where`, no rows replace no partition",
-            ),
-            (false, true) => {}
+            let why = "without `replace_where`, no rows replace no partition";
+            self.guard_is_idle("allow_empty", why);
         }
         let replace_where = self.fields.text("replace_where").map(|text| text.value);
         Some(Load::OverwritePartitions { replace_where, allow_empty: self.flag("allow_empty") })

@@ -24,6 +24,7 @@ use crate::table::Severity;
 use crate::table::TableChange;
 
 mod changes;
+pub mod derived;
 mod explain;
 pub mod facts;
 pub mod quarantine;
@@ -146,7 +147,7 @@ pub struct DestinationPlan {
     pub load: Load,
     /// What the strategy makes of it.
     pub change: TableChange,
-    /// Its columns, as positions in the main chain's result.
+    /// Its columns, as positions in the main chain's result; the computed ones follow them.
     pub projection: Vec<usize>,
     /// Its final rows.
     #[serde(serialize_with = "columns")]

@@ -20,6 +20,7 @@ use crate::plan::RulePlan;
 use crate::plan::SourcePlan;
 use crate::plan::StepPlan;
 use crate::plan::TargetState;
+use crate::plan::derived;
 use crate::plan::facts::ComponentFacts;
 use crate::plan::facts::Facts;
 use crate::plan::quarantine;
@@ -164,12 +165,13 @@ fn destination(
             found.collect::<Vec<_>>()
         }
     };
-    let schema: SchemaRef = Arc::new(Schema::new(
-        projection.iter().map(|at| Arc::clone(&main.fields()[*at])).collect::<Vec<_>>(),
-    ));
     if problems.len() > before {
         return None;
     }
+    let projected = main.project(&projection).map(Arc::new);
+    let schema = derived::schema(&projected.ok()?, &destination.partition_columns, &destination.at)
+        .map_err(|more| problems.extend(more))
+        .ok()?;
     let Destination { format, load, partition_columns, at, .. } = destination;
     not_yet(destination, problems);
     if problems.len() > before {
@@ -215,9 +217,6 @@ fn not_yet(destination: &Destination, problems: &mut Vec<Problem>) {
         let what = format!("{what}, which this version does not do");
         problems.push(Problem::new(Code::NotOffered, inside(&destination.at, field), what));
     };
-    if destination.partition_columns.iter().any(|column| column.expression.is_some()) {
-        refuse("partition_columns", "an `expression` computes a partition column");
-    }
     if destination.layout.optimize {
         refuse("optimize_after_write", "`optimize_after_write` puts small files together");
     }

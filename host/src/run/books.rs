@@ -10,6 +10,7 @@ use crate::plan::Plan;
 use crate::rules;
 use crate::rules::Tally;
 use crate::run::error::RunError;
+use crate::writer::WriteError;
 
 /// A run's counts while rows flow.
 pub(super) struct Books {
@@ -68,6 +69,31 @@ impl Books {
             }
         }
         Ok(())
+    }
+
+    /// A key whose row was left out on the way is no key that the source has lost.
+    pub(super) fn complete(&self, plan: &Plan) -> Result<(), RunError> {
+        let left_out = [
+            (self.filtered, "filtered"),
+            (self.rejected, "rejected"),
+            (self.dropped, "dropped"),
+            (self.quarantined, "quarantined"),
+        ];
+        let left_out: Vec<_> = left_out
+            .iter()
+            .filter(|(rows, _)| *rows > 0)
+            .map(|(rows, how)| format!("{rows} {how}"))
+            .collect();
+        let retiring = plan.destinations.iter().find(|to| to.change.retires_missing());
+        let (false, Some(to)) = (left_out.is_empty(), retiring) else { return Ok(()) };
+        let what = format!(
+            "rows were left out on the way ({}), and `{}` would retire their keys as if the source had lost them",
+            left_out.join(", "),
+            to.load.name()
+        );
+        let hint = "mend the rows, or let such a rule fail the run (`severity: fail`)".to_owned();
+        let source = WriteError::Guard { path: to.path.clone(), what, hint };
+        Err(RunError::Write { destination: to.name.clone(), source })
     }
 
     pub(super) fn record(&self, record: &mut Record) {

@@ -10,6 +10,8 @@ use tokio::task::spawn_blocking;
 
 use crate::plan::DestinationPlan;
 use crate::plan::Plan;
+use crate::plan::derived::Derived;
+use crate::plan::derived::Uncomputed;
 use crate::run::error::RunError;
 use crate::writer;
 use crate::writer::Prepared;
@@ -61,8 +63,15 @@ impl Fanout {
                 memory_bytes: plan.limits.load_memory_bytes,
                 run: mark(destination),
             };
-            match writer::open(target).await {
-                Ok(writer) => opened.lanes.push(Lane::start(destination.clone(), writer)),
+            let derived = Derived::new(&destination.schema, &destination.partition_columns);
+            let opening = match derived.map_err(|error| uncomputed(destination, error)) {
+                Ok(derived) => writer::open(target).await.map(|writer| (writer, derived)),
+                Err(error) => Err(error),
+            };
+            match opening {
+                Ok((writer, derived)) => {
+                    opened.lanes.push(Lane::start(destination.clone(), writer, derived));
+                }
                 Err(error) => {
                     opened.abandon().await;
                     return Err(at(destination)(error));
@@ -135,14 +144,16 @@ impl Fanout {
 }
 
 impl Lane {
-    fn start(plan: DestinationPlan, mut writer: Box<dyn Writer>) -> Self {
+    fn start(plan: DestinationPlan, mut writer: Box<dyn Writer>, derived: Derived) -> Self {
         let (batches, mut waiting) = mpsc::channel::<RecordBatch>(WAITING);
+        let to = plan.clone();
         // Writers work on the thread that polls them, so each gets one that may block.
         let runtime = Handle::current();
         let writer = spawn_blocking(move || {
             let mut staged = Ok(());
             while let Some(rows) = waiting.blocking_recv() {
-                staged = runtime.block_on(writer.stage(&rows));
+                let rows = derived.add(rows).map_err(|error| uncomputed(&to, error));
+                staged = rows.and_then(|rows| runtime.block_on(writer.stage(&rows)));
                 if staged.is_err() {
                     break;
                 }
@@ -168,6 +179,12 @@ async fn abandon_writers(
     for (_, writer) in writers.into_iter().rev() {
         let _ = writer.abandon().await;
     }
+}
+
+/// A partition column that cannot be computed is the user's data, like a value that does not fit.
+fn uncomputed(plan: &DestinationPlan, error: Uncomputed) -> WriteError {
+    let Uncomputed { column, what } = error;
+    WriteError::Value { path: plan.path.clone(), column: column.into(), what }
 }
 
 /// A write error with its destination.

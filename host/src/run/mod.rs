@@ -198,6 +198,12 @@ async fn attempt(
         landing::set_apart(&plan, quarantine, record).await?;
         return Ok(Status::Rejected);
     }
+    if let Err(error) = books.complete(&plan) {
+        if let Some(quarantine) = quarantine {
+            quarantine.abandon().await;
+        }
+        return Err(abandoned(fanout, error).await);
+    }
     let ready = match fanout.prepare().await {
         Ok(ready) => ready,
         Err(error) => {

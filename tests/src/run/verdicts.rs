@@ -223,3 +223,29 @@ fn what_only_the_whole_input_shows_is_judged_before_anything_is_written() {
         assert!(said.contains("rule `whole`: component `verdict` judges rows only when"), "{said}");
     }
 }
+
+#[test]
+fn keys_that_a_rule_sets_apart_are_not_retired_as_lost() {
+    let with = |max: u64, severity: &str| {
+        let rule = format!(
+            "name: aside, component: verdict, config: {{ mode: max, column: v, max: {max} }}, severity: {severity}"
+        );
+        let to = "destination: { name: t, format: delta, path: t, load_type: snapshot_soft_delete, merge_keys: n }\n";
+        flow(&[&rule], to).replace("path: in.csv }", "path: in.csv, source_complete: true }")
+    };
+    let stage = Stage::new(&[("in.csv", &twenty())]);
+    stage.put("f.yaml", &with(1000, "quarantine"));
+    let (code, _, said) = stage.run("f.yaml", &[]);
+    assert_eq!((code, stage.rows("t").len()), (0, 21), "{said}");
+    let before = stage.files();
+    for (severity, part) in [("quarantine", "(2 quarantined)"), ("drop", "(2 dropped)")] {
+        stage.put("f.yaml", &with(90, severity));
+        let (code, evidence, said) = stage.run("f.yaml", &[]);
+        let message = evidence["error"]["message"].as_str().unwrap();
+        assert!(code == 2 && message.contains(part), "{said}");
+        assert_eq!(stage.files(), before, "{said}");
+    }
+    stage.put("f.yaml", &with(90, "warn"));
+    let (code, evidence, said) = stage.run("f.yaml", &[]);
+    assert_eq!((code, evidence["status"].as_str()), (0, Some("nothing_to_do")), "{said}");
+}
