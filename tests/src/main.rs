@@ -4,6 +4,7 @@
 mod flows;
 mod guests;
 mod layers;
+mod model;
 mod run;
 mod sandbox;
 mod sources;
