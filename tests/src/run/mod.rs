@@ -8,6 +8,7 @@ mod destinations;
 mod example;
 mod merges;
 mod misdeeds;
+mod page;
 mod readback;
 mod verdicts;
 

@@ -94,14 +94,14 @@ fn a_deletion_without_sequence_removes_what_is_there() {
 fn a_deletion_with_sequence_is_remembered() {
     let mut story = upsert(deleting(sequence(&["seq"])));
     let told = story.run(["k seq v gone", "1 5 a no", "2 5 a yes"]);
-    assert_eq!(told, "written 2, inserted 1, deleting 1");
+    assert_eq!(told, "written 2, inserted 1, deleting 1, deletions stored 1");
     story.holds(["k seq v gone __is_deleted", "1 5 a no no", "2 5 a yes yes"]);
     let told = story.run(["k seq v gone", "1 6 b yes", "2 4 b no"]);
-    assert_eq!(told, "written 2, deleted 1, late 1, deleting 1");
+    assert_eq!(told, "written 2, deleted 1, late 1, deleting 1, deletions stored 1");
     story.holds(["k seq v gone __is_deleted", "1 6 b yes yes", "2 5 a yes yes"]);
     // Again, then a later one: neither takes away anything more.
     let told = story.run(["k seq v gone", "1 6 b yes", "2 7 c yes"]);
-    assert_eq!(told, "written 2, deleting 2");
+    assert_eq!(told, "written 2, deleting 2, deletions stored 1");
     story.holds(["k seq v gone __is_deleted", "1 6 b yes yes", "2 7 c yes yes"]);
     assert_eq!(story.run(["k seq v gone", "1 8 d no"]), "written 1, updated 1");
     let told = story.run(["k seq v gone", "2 7 c no"]);
