@@ -42,7 +42,25 @@ pub(crate) fn run(repo: &Repo, file: Option<&str>) -> Result<()> {
     run_command(
         repo.command(&wasmhost).arg("run").arg(work.join("flow.yaml")).args(["--run-id", "verify"]),
     )?;
-    run_command(repo.command(&python).arg(&script).arg("compare").arg(&work))
+    run_command(repo.command(&python).arg(&script).arg("compare").arg(&work))?;
+    strategies(repo, &python)
+}
+
+/// Tables of all load strategies, as the model's random sequences leave them, read by others.
+fn strategies(repo: &Repo, python: &Path) -> Result<()> {
+    let kept = repo.target.join("verify-model");
+    if kept.exists() {
+        fs::remove_dir_all(&kept)?;
+    }
+    fs::create_dir_all(&kept)?;
+    run_command(
+        repo.cargo()
+            .args(["test", "--locked", "--workspace", "--", "--quiet", "model::sequences"])
+            .env("WASMHOST_GUESTS", repo.guests())
+            .env("WASMHOST_MODEL_KEEP", &kept)
+            .env("WASMHOST_MODEL_SEQUENCES", "3"),
+    )?;
+    run_command(repo.command(python).arg(repo.root.join("tests/readers/model.py")).arg(&kept))
 }
 
 /// The example's flow, with every column of every flight in all three formats.
@@ -69,7 +87,7 @@ state: state
 
 /// The interpreter of an environment with DuckDB and `deltalake`, made when it is missing.
 fn python(repo: &Repo) -> Result<PathBuf> {
-    const IMPORTS: [&str; 2] = ["-c", "import deltalake, duckdb"];
+    const IMPORTS: [&str; 2] = ["-c", "import deltalake, duckdb, pyarrow"];
     let venv = repo.target.join("verify-venv");
     let python = venv.join("bin/python");
     if succeeds(repo.command(&python).args(IMPORTS)) {
@@ -86,9 +104,13 @@ fn python(repo: &Repo) -> Result<PathBuf> {
         "--quiet",
         "deltalake",
         "duckdb",
+        "pyarrow",
     ]))?;
     if !succeeds(repo.command(&python).args(IMPORTS)) {
-        bail!("{} cannot import deltalake and duckdb, though pip installed them", python.display());
+        bail!(
+            "{} cannot import deltalake, duckdb and pyarrow, though pip installed them",
+            python.display()
+        );
     }
     Ok(python)
 }

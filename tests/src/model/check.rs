@@ -32,7 +32,8 @@ const CUTTING: Duration = Duration::from_secs(20);
 const SEQUENCES: u64 = 200;
 
 /// Runs random sequences of each variant. `WASMHOST_MODEL_SEED` runs just that seed's, `WASMHOST_MODEL_SEQUENCES` so many of
-/// each, `WASMHOST_MODEL_VARIANT` only of variants with that in their name.
+/// each, `WASMHOST_MODEL_VARIANT` only of variants with that in their name. `WASMHOST_MODEL_KEEP` names a folder that gets each
+/// table with the model's rows, for readers that are not ours: `tests/readers/model.py`.
 pub(super) fn check(setups: &[Setup]) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let only = std::env::var("WASMHOST_MODEL_VARIANT").unwrap_or_default();
@@ -47,7 +48,7 @@ pub(super) fn check(setups: &[Setup]) {
         };
         for seed in seeds {
             let steps = draw::sequence(setup, seed);
-            if let Err(failure) = play(setup, &steps) {
+            if let Err(failure) = kept(setup, seed, &steps) {
                 let (steps, failure) = cut_down(setup, steps, failure);
                 panic!(
                     "{}, WASMHOST_MODEL_SEED={seed}: {failure}\n  the shortest sequence that fails so:\n{}",
@@ -65,7 +66,19 @@ pub(super) fn check(setups: &[Setup]) {
 /// Where they differ, in words.
 fn play(setup: &Setup, steps: &[Step]) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t");
+    play_in(folder.path(), setup, steps)
+}
+
+/// The same in a folder that may stay.
+fn kept(setup: &Setup, seed: u64, steps: &[Step]) -> Result<(), String> {
+    let Some(folder) = std::env::var_os("WASMHOST_MODEL_KEEP") else { return play(setup, steps) };
+    let folder = Path::new(&folder).join(format!("{} {seed}", setup.name));
+    std::fs::create_dir_all(&folder).unwrap();
+    play_in(&folder, setup, steps)
+}
+
+fn play_in(folder: &Path, setup: &Setup, steps: &[Step]) -> Result<(), String> {
+    let path = folder.join("t");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut table = Table::default();
     let mut full = false;
@@ -131,6 +144,8 @@ fn play(setup: &Setup, steps: &[Step]) -> Result<(), String> {
                 .map_err(|difference| format!("{run} once more: {difference}"))?;
         }
     }
+    let rows: Vec<_> = table.rows.iter().map(value::json).collect();
+    std::fs::write(folder.join("rows.json"), serde_json::to_vec(&rows).unwrap()).unwrap();
     Ok(())
 }
 

@@ -140,3 +140,22 @@ impl PartialEq for Value {
 }
 
 impl Eq for Value {}
+
+/// The row as other readers are asked for it: numbers and flags as they are, the rest as text that says its kind.
+pub(super) fn json(row: &Row) -> serde_json::Value {
+    let values = row.iter().map(|(column, value)| {
+        let value = match value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Int(value) => (*value).into(),
+            Value::Float(value) if value.is_nan() => "float nan".into(),
+            Value::Float(value) => format!("float {:016x}", value.to_bits()).into(),
+            Value::Decimal(value) => format!("hundredths {value}").into(),
+            Value::Date(value) => format!("days {value}").into(),
+            Value::Time(value) => format!("micros {value}").into(),
+            Value::Text(value) => format!("text {value}").into(),
+        };
+        (column.clone(), value)
+    });
+    values.collect::<serde_json::Map<_, _>>().into()
+}
