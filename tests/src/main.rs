@@ -5,6 +5,7 @@ mod flows;
 mod guests;
 mod layers;
 mod model;
+mod paths;
 mod run;
 mod sandbox;
 mod sources;

@@ -52,6 +52,8 @@ use super::setup::Key;
 use super::setup::Setup;
 use super::setup::Step;
 use super::setup::started_at;
+use crate::paths::decoded;
+
 use super::value::Row;
 use super::value::Value;
 use super::value::get;
@@ -276,15 +278,4 @@ fn value(field: &Field, column: &ArrayRef, at: usize) -> Value {
         DataType::Utf8View => Value::text(column.as_string_view().value(at)),
         other => panic!("`{}` is stored as {other}", field.name()),
     }
-}
-
-/// The log's spelling of a path is that of URLs.
-fn decoded(path: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        let mut digit = || char::from(rest.next().unwrap()).to_digit(16).unwrap() as u8;
-        bytes.push(if byte == b'%' { digit() * 16 + digit() } else { byte });
-    }
-    String::from_utf8(bytes).unwrap()
 }

@@ -3,6 +3,7 @@
 
 mod admission;
 mod books;
+mod cases;
 mod command;
 mod destinations;
 mod example;

@@ -13,6 +13,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
 use super::walk;
+use crate::paths::decoded;
 
 /// Rows of a Delta table or of a folder's visible files, in the order of the files; values joined by `|`, NULL as `-`.
 /// The first line names the columns, but for JSON lines. Nothing at all where there is no folder.
@@ -92,7 +93,7 @@ fn delta(folder: &Path) -> Vec<String> {
             .into_iter()
             .map(|(name, value)| (name, value.as_str().map(ToOwned::to_owned)))
             .collect();
-        let mut more = parquet(&folder.join(added["path"].as_str().unwrap()), &values);
+        let mut more = parquet(&folder.join(decoded(added["path"].as_str().unwrap())), &values);
         if rows.is_empty() { rows = more } else { rows.extend(more.drain(1..)) }
     }
     rows
