@@ -77,7 +77,7 @@ struct Orphans {
     /// The rows that came, where they were staged as they come.
     staged: Option<Staged>,
     /// Files that were made for one state of the table.
-    rewritten: Option<Staged>,
+    rewritten: Vec<Staged>,
     /// All these files as the log will name them.
     files: Vec<DataFile>,
     /// What looks at stored rows, for each state of the table anew.
@@ -168,7 +168,7 @@ impl Writer for DeltaWriter {
             Incoming::Held(intake) => (None, Some(Against::Keys(intake)), Ok(())),
         };
         let mut orphans =
-            Orphans { run, staged, rewritten: None, files: Vec::new(), against: incoming };
+            Orphans { run, staged, rewritten: Vec::new(), files: Vec::new(), against: incoming };
         async move {
             let judged = match sealed {
                 Ok(()) => orphans.judged().await,
@@ -192,7 +192,8 @@ impl Writer for DeltaWriter {
             Incoming::Files(staging, _) => Some(staging.stop()),
             Incoming::Held(_) => None,
         };
-        let orphans = Orphans { run, staged, rewritten: None, files: Vec::new(), against: None };
+        let orphans =
+            Orphans { run, staged, rewritten: Vec::new(), files: Vec::new(), against: None };
         async move { orphans.remove() }.boxed()
     }
 }
@@ -229,7 +230,7 @@ impl Orphans {
         };
         guard_empty(&self.run.target, rows)?;
         let base = self.base().await?;
-        if let Some(rewritten) = self.rewritten.take() {
+        for rewritten in self.rewritten.drain(..) {
             rewritten.remove_files()?;
         }
         let stored = match (&self.against, &base) {
@@ -261,12 +262,12 @@ impl Orphans {
         match &mut self.against {
             Some(Against::Keys(intake)) => {
                 let Effect { staged, replaced, counts } = intake.compute(target, stored)?;
-                self.rewritten = Some(staged);
+                self.rewritten = staged;
                 return Ok((removed(replaced), counts));
             }
             Some(Against::Selected(selected)) => {
                 let Left { staged, replaced, deleted } = selected.replace(target, stored)?;
-                self.rewritten = Some(staged);
+                self.rewritten = vec![staged];
                 return Ok((removed(replaced), Counts { rows_deleted: Some(deleted), ..counts }));
             }
             None => {}

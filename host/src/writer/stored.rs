@@ -17,8 +17,10 @@ use crate::storage::delta::StoredFile;
 /// A table's files, open.
 pub(super) struct Stored<'a> {
     pub(super) files: Vec<OpenFile<'a>>,
-    /// Each row group, and the place of its file.
+    /// Each row group that is looked at, and the place of its file.
     pieces: Vec<(usize, Piece)>,
+    /// Rows of the others.
+    pub(super) passed_over: u64,
 }
 
 /// A stored row: its file's place, and its place in the file.
@@ -48,7 +50,24 @@ impl<'a> Stored<'a> {
             .enumerate()
             .flat_map(|(place, file)| file.pieces().into_iter().map(move |piece| (place, piece)));
         let pieces = pieces.collect();
-        Ok(Self { files, pieces })
+        Ok(Self { files, pieces, passed_over: 0 })
+    }
+
+    /// Passes over row groups that do not count.
+    pub(super) fn keep(
+        &mut self,
+        counts: impl Fn(&OpenFile<'_>, Piece) -> Result<bool, StorageError>,
+    ) -> Result<(), StorageError> {
+        let mut kept = Vec::new();
+        for (file, piece) in std::mem::take(&mut self.pieces) {
+            if counts(&self.files[file], piece)? {
+                kept.push((file, piece));
+            } else {
+                self.passed_over += piece.rows;
+            }
+        }
+        self.pieces = kept;
+        Ok(())
     }
 
     /// Hands every batch of some columns to `look`, with the place of its first row; each core collects its own findings.

@@ -1,11 +1,14 @@
 //! Row by key, on Delta tables. Named after the public reports of `cases/open.md` where one is about it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::array::Int64Array;
 use arrow::array::RecordBatch;
+use arrow::array::StringArray;
+use wasmhost::flow::SchemaChange;
 use wasmhost::name::ColumnName;
 use wasmhost::table::Commit;
 use wasmhost::table::Counts;
@@ -289,4 +292,67 @@ fn files_without_a_change_stay_and_larger_batches_of_unique_keys_are_no_repeats(
     let rows_after = seen(&path);
     assert_eq!(rows_after.len(), 20_001);
     assert_eq!(rows_after.iter().filter(|line| line.ends_with("|b")).count(), 2858);
+}
+
+#[test]
+fn row_groups_that_cannot_hold_a_key_are_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    for (run_id, batch) in
+        [("a", [(1, Some("x")), (9, Some("x"))]), ("b", [(20, None), (29, None)])]
+    {
+        let _ =
+            run(written(target(&path, &formats()[0], run_id, APPEND), &[rows(&batch)])).unwrap();
+    }
+    let is_first = |file: &Path| {
+        let name = file.to_string_lossy();
+        name.contains("_a-") && name.ends_with("parquet")
+    };
+    let first = tree(&path).into_iter().map(|(file, _)| file).find(|file| is_first(file)).unwrap();
+    let first = path.join(first);
+    // Its footer stays whole; whoever reads its rows finds out.
+    let mut bytes = std::fs::read(&first).unwrap();
+    bytes[4..40].fill(0xff);
+    std::fs::write(&first, bytes).unwrap();
+
+    let beside: &[Row] = &[(10, Some("y")), (29, Some("y"))];
+    let (counts, _) = run(written(to(&path, "c", &upsert()), &[rows(beside)])).unwrap();
+    assert_eq!(told(counts), [1, 1, 0, 0, 0, 0]);
+    let inside: &[Row] = &[(5, Some("y"))];
+    for merge in [upsert(), snapshot()] {
+        let merge = Merge { max_removed_fraction: 1.0, ..merge };
+        let batch = if merge.missing == Missing::Mark { beside } else { inside };
+        let asked = Target { schema_change: SchemaChange::Merge, ..to(&path, "d", &merge) };
+        let error = run(prepared(asked, &[rows(batch)])).err().unwrap();
+        assert!(error.to_string().contains("_a-"), "{error}");
+    }
+}
+
+#[test]
+fn many_rows_are_rewritten_by_all_cores_and_each_stays_once() {
+    const ROWS: i64 = 600_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let batch = |ids: Vec<i64>, g: &str| {
+        let g = StringArray::from(vec![g; ids.len()]);
+        let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(ids)), Arc::new(g)];
+        RecordBatch::try_new(rows(&[]).schema(), columns).unwrap()
+    };
+    let all = batch((0..ROWS).collect(), "old");
+    let mut parts = Vec::new();
+    for first in (0..ROWS as usize).step_by(8192) {
+        parts.push(all.slice(first, 8192.min(ROWS as usize - first)));
+    }
+    let _ = run(written(target(&path, &formats()[0], "a", APPEND), &parts)).unwrap();
+    // From the end, with little memory, so that what is picked never lies in the order of the table.
+    let new = batch((0..ROWS + 1000).rev().step_by(500).collect(), "new");
+    let asked = Target { memory_bytes: 64 << 10, ..to(&path, "b", &upsert()) };
+    let (counts, _) = run(written(asked, &[new])).unwrap();
+    assert_eq!(told(counts), [2, 1200, 0, 0, 0, 0]);
+    let seen = seen(&path);
+    assert_eq!(seen.len(), ROWS as usize + 2);
+    let news = seen.iter().filter(|row| row.ends_with("|new")).count();
+    assert_eq!(news, 1202);
+    let ids: BTreeSet<&str> = seen.iter().filter_map(|row| row.split('|').next()).collect();
+    assert_eq!(ids.len(), seen.len());
 }

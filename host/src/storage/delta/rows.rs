@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use arrow::array::Array;
 use arrow::array::ArrayRef;
 use arrow::array::RecordBatch;
 use arrow::array::RecordBatchOptions;
 use arrow::array::UInt32Array;
 use arrow::array::new_null_array;
+use arrow::compute::concat;
 use arrow::compute::take;
 use arrow::datatypes::DataType;
 use arrow::datatypes::FieldRef;
@@ -17,6 +19,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 
 use super::StoredFile;
 use crate::name::ColumnName;
@@ -42,6 +45,8 @@ pub struct Piece {
     group: usize,
     /// The place of its first row in the file.
     pub first_row: u32,
+    /// Its rows.
+    pub rows: u64,
 }
 
 impl<'a> OpenFile<'a> {
@@ -75,7 +80,8 @@ impl<'a> OpenFile<'a> {
         let mut first_row = 0;
         let groups = self.footer.metadata().row_groups().iter().enumerate();
         let pieces = groups.map(|(group, facts)| {
-            let piece = Piece { group, first_row };
+            let rows = u64::try_from(facts.num_rows()).unwrap_or_default();
+            let piece = Piece { group, first_row, rows };
             // `open` has refused what does not fit.
             first_row += u32::try_from(facts.num_rows()).unwrap_or_default();
             piece
@@ -120,6 +126,49 @@ impl<'a> OpenFile<'a> {
             reader,
             next_row: piece.first_row,
         })
+    }
+
+    /// The least and the greatest value of a column in a row group, NULL and NaN aside; `None` where the file does not tell.
+    ///
+    /// # Errors
+    /// Where a partition value is none of the type.
+    pub fn bounds(
+        &self,
+        piece: Piece,
+        column: &str,
+        data_type: &DataType,
+    ) -> Result<Option<ArrayRef>, StorageError> {
+        if let Some(place) = self.partition_columns.iter().position(|it| it.as_str() == column) {
+            let one = self.constant(place, data_type)?;
+            if one.null_count() > 0 {
+                return Ok(None);
+            }
+            let both = take(&one, &UInt32Array::from(vec![0, 0]), None);
+            return both.map(Some).map_err(self.failed("read its partition value"));
+        }
+        let group = [self.footer.metadata().row_group(piece.group)];
+        let told = StatisticsConverter::try_new(
+            column,
+            self.footer.schema(),
+            self.footer.parquet_schema(),
+        );
+        // Statistics are a help that a file may do without; whatever is odd about them, its rows are read.
+        let Ok(told) = told else { return Ok(None) };
+        let (Ok(least), Ok(greatest)) = (told.row_group_mins(group), told.row_group_maxes(group))
+        else {
+            return Ok(None);
+        };
+        let Ok(both) = concat(&[least.as_ref(), greatest.as_ref()]) else { return Ok(None) };
+        let both = plain::cast_exact(&both, data_type).ok();
+        Ok(both.filter(|both| both.len() == 2 && both.null_count() == 0))
+    }
+
+    /// An error of the library at this file.
+    pub fn failed<E: Into<crate::storage::Cause>>(
+        &self,
+        action: &'static str,
+    ) -> impl FnOnce(E) -> StorageError {
+        StorageError::library(&self.stored.path, action)
     }
 
     /// The value of a partition column as wasmhost spells it, whoever wrote the file.

@@ -70,6 +70,11 @@ impl RowBytes {
         self.converter.convert_columns(&columns.collect::<Vec<_>>())
     }
 
+    /// The bytes of each value of one column.
+    pub(super) fn of(&self, column: &ArrayRef) -> Result<Rows, ArrowError> {
+        self.converter.convert_columns(&[one_nan(column)])
+    }
+
     /// The values that rows of these bytes have, of one column.
     pub(super) fn values<'a>(
         &self,
@@ -104,5 +109,31 @@ fn one_nan(column: &ArrayRef) -> ArrayRef {
             Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(plain))
         }
         _ => Arc::clone(column),
+    }
+}
+
+/// Bytes of many rows, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct ManyBytes {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl ManyBytes {
+    pub(super) fn extend(&mut self, rows: &Rows) {
+        for row in rows {
+            self.bytes.extend_from_slice(row.data());
+            self.ends.push(self.bytes.len());
+        }
+    }
+
+    /// A row's bytes; none where there is no such row.
+    pub(super) fn row(&self, row: u32) -> &[u8] {
+        let row = row as usize;
+        let begin = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
+        match self.ends.get(row) {
+            Some(end) => &self.bytes[begin.unwrap_or_default()..*end],
+            None => &[],
+        }
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Held {
     rows: u32,
     memory_max: usize,
     memory: usize,
+    /// Bytes of all rows, held or spilled.
+    bytes: usize,
     /// The spill file, once there is one, and its end.
     spill: Option<(Arc<File>, u64)>,
 }
@@ -51,11 +53,25 @@ enum Place {
 
 impl Held {
     pub(super) fn new(schema: SchemaRef, folder: PathBuf, memory_max: usize) -> Self {
-        Self { schema, folder, batches: Vec::new(), rows: 0, memory_max, memory: 0, spill: None }
+        Self {
+            schema,
+            folder,
+            batches: Vec::new(),
+            rows: 0,
+            memory_max,
+            memory: 0,
+            bytes: 0,
+            spill: None,
+        }
     }
 
     pub(super) fn rows(&self) -> u32 {
         self.rows
+    }
+
+    /// Bytes that a row takes on average, at least one.
+    pub(super) fn row_bytes(&self) -> usize {
+        (self.bytes / (self.rows as usize).max(1)).max(1)
     }
 
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<(), StorageError> {
@@ -67,6 +83,7 @@ impl Held {
                 .hint("load them in parts"));
         };
         let bytes = batch.get_array_memory_size();
+        self.bytes += bytes;
         let place = if self.memory + bytes <= self.memory_max {
             self.memory += bytes;
             Place::Memory(batch)

@@ -6,12 +6,15 @@
 mod conditions;
 mod decision;
 mod digest;
+mod edited;
 mod group;
 mod held;
 mod history;
 mod index;
 mod nulls;
 mod own;
+mod picks;
+mod prune;
 mod repeats;
 mod rewrite;
 
@@ -32,9 +35,11 @@ use arrow::util::display::FormatOptions;
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::conditions::Conditions;
+use self::digest::ManyBytes;
 use self::digest::RowBytes;
 use self::held::Held;
 use self::nulls::Nulls;
+use self::prune::Ranges;
 use super::Target;
 use super::WriteError;
 use super::staged::Staged;
@@ -77,9 +82,11 @@ pub(super) struct Intake {
     /// A row each: the digest of what counts as a change.
     contents: Vec<u128>,
     /// A row each: its sequence, or its place in the order of repeats.
-    orders: Vec<Box<[u8]>>,
+    orders: ManyBytes,
     /// A row each: from when on it holds.
-    moments: Vec<Box<[u8]>>,
+    moments: ManyBytes,
+    /// The keys that come.
+    ranges: Ranges,
     /// A row each: whether it deletes its key.
     deletions: Vec<bool>,
     /// Values of the partition column whose rows are replaced.
@@ -93,7 +100,7 @@ pub(super) struct Intake {
 /// What a merge makes of the table.
 pub(super) struct Effect {
     /// New files, not in the log.
-    pub(super) staged: Staged,
+    pub(super) staged: Vec<Staged>,
     /// Stored files that they replace.
     pub(super) replaced: Vec<StoredFile>,
     pub(super) counts: Counts,
@@ -143,8 +150,9 @@ impl Intake {
             moment: ascending(effective(&merge.rows)).map_err(failed())?,
             keys: Vec::new(),
             contents: Vec::new(),
-            orders: Vec::new(),
-            moments: Vec::new(),
+            orders: ManyBytes::default(),
+            moments: ManyBytes::default(),
+            ranges: Ranges::new(&landing.rows, &merge.keys).map_err(failed())?,
             deletions: Vec::new(),
             partitions: HashSet::new(),
             key_nulls: Nulls::default(),
@@ -180,12 +188,12 @@ impl Intake {
     }
 
     fn note(&mut self, rows: &RecordBatch) -> Result<(), ArrowError> {
+        self.ranges.note(rows)?;
         self.keys.extend(self.key.digests(rows, self.seed)?);
         self.contents.extend(self.content.digests(rows, self.seed)?);
         for (bytes, noted) in [(&self.order, &mut self.orders), (&self.moment, &mut self.moments)] {
             if !bytes.is_empty() {
-                let rows = bytes.rows(rows)?;
-                noted.extend(rows.iter().map(|row| Box::<[u8]>::from(row.data())));
+                noted.extend(&bytes.rows(rows)?);
             }
         }
         if let Missing::RemoveInPartitions { column } = &self.merge.missing
@@ -252,6 +260,16 @@ impl Intake {
         Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
     }
 
+    /// Whether rows matter whose key does not come, if only to be counted.
+    fn looks_at_all(&self) -> bool {
+        let by_flag = match &self.merge.rows {
+            Rows::Update(_) => self.merge.keeps_deleted(),
+            Rows::Group {} => false,
+            Rows::Version(_) => self.merge.delete_when.is_some(),
+        };
+        by_flag || self.merge.missing != Missing::Keep
+    }
+
     /// Everything: guards, decision, new files.
     pub(super) fn compute(
         &mut self,
@@ -259,7 +277,10 @@ impl Intake {
         files: &[StoredFile],
     ) -> Result<Effect, WriteError> {
         self.conditions.seal()?;
-        let stored = Stored::open(files, &target.partition_columns)?;
+        let mut stored = Stored::open(files, &target.partition_columns)?;
+        if !self.looks_at_all() {
+            stored.keep(|file, piece| self.ranges.may_meet(file, piece))?;
+        }
         let decision = match &self.merge.rows {
             Rows::Update(_) => self.update(&stored)?,
             Rows::Group {} => self.group(&stored)?,

@@ -55,7 +55,7 @@ impl Intake {
     /// The row of a key that counts.
     fn stands(&self, index: &Index, first: u32, repeats: &Repeats) -> Result<u32, WriteError> {
         let rows: Vec<u32> = index.rows(first).collect();
-        let order = |row: &u32| &self.orders[*row as usize];
+        let order = |row: &u32| self.orders.row(*row);
         let best = match repeats {
             Repeats::Sequence { .. } => rows.iter().max_by_key(|row| order(row)),
             Repeats::First(_) | Repeats::Refuse => rows.iter().min_by_key(|row| order(row)),

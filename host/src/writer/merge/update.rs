@@ -12,6 +12,7 @@ use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
 use arrow::array::UInt32Array;
 use arrow::compute::take_record_batch;
+use arrow::datatypes::Schema;
 
 use super::Intake;
 use super::decision::Decision;
@@ -65,6 +66,7 @@ impl Intake {
             let keys: Vec<u128> = standing.iter().map(|row| self.keys[*row as usize]).collect();
             (Index::new(&keys), Cow::Owned(keys))
         };
+        let looked_at = self.looked_at();
         let met: Vec<AtomicU8> = standing.iter().map(|_| AtomicU8::new(0)).collect();
         let seen = Seen {
             intake: self,
@@ -72,13 +74,14 @@ impl Intake {
             standing: &standing,
             stands: &stands,
             met: &met,
+            compared: self.compared(&looked_at),
             replaced: self.replaced_files(stored)?,
         };
-        let founds = stored
-            .scan(&self.looked_at(), |found: &mut Found, at, batch| seen.look(found, at, batch))?;
+        let founds =
+            stored.scan(&looked_at, |found: &mut Found, at, batch| seen.look(found, at, batch))?;
         let all = Found::all(founds);
         self.refuse(&all)?;
-        self.guard_removed(all.deleted, all.live)?;
+        self.guard_removed(all.deleted, all.live + stored.passed_over)?;
 
         let mut decision = Decision { edits: all.edits, ..Decision::default() };
         decision.edits.sort_unstable_by_key(|(at, _)| *at);
@@ -112,6 +115,18 @@ impl Intake {
             ..Counts::default()
         };
         Ok(decision)
+    }
+
+    /// The columns that decide about rows that meet, in a schema of stored rows.
+    fn compared(&self, schema: &Schema) -> Vec<usize> {
+        let by_condition = self.conditions.stored_columns();
+        let names = schema.fields().iter().map(|field| field.name());
+        let decides = |name: &String| {
+            self.content.columns().contains(name)
+                || self.order.columns().contains(name)
+                || by_condition.contains(name)
+        };
+        names.enumerate().filter(|(_, name)| decides(name)).map(|(place, _)| place).collect()
     }
 
     /// For each stored file, whether the staged rows are all there is of its partition; empty where that is not asked for.
@@ -190,6 +205,8 @@ struct Seen<'a> {
     stands: &'a [u128],
     /// How many stored rows each standing row has met.
     met: &'a [AtomicU8],
+    /// Where in a batch the columns are that decide about rows that meet.
+    compared: Vec<usize>,
     /// By file, whether its partition is replaced as a whole.
     replaced: Vec<bool>,
 }
@@ -242,9 +259,10 @@ impl Seen<'_> {
             return Ok(());
         }
         let rows = UInt32Array::from(rows);
+        let compared = batch.project(&self.compared).map_err(failed())?;
         let met = match rows.len() == batch.num_rows() {
-            true => batch.clone(),
-            false => take_record_batch(batch, &rows).map_err(failed())?,
+            true => compared,
+            false => take_record_batch(&compared, &rows).map_err(failed())?,
         };
         let holds = self.intake.conditions.hold(&met, &staged)?;
         let contents = content.digests(&met, *seed).map_err(failed())?;
@@ -257,9 +275,9 @@ impl Seen<'_> {
                 found.unmatched += 1;
                 continue;
             }
-            let order = orders.as_ref().map(|orders| {
-                self.intake.orders[staged as usize].as_ref().cmp(orders.row(place).data())
-            });
+            let order = orders
+                .as_ref()
+                .map(|orders| self.intake.orders.row(staged).cmp(orders.row(place).data()));
             self.pair(
                 found,
                 &Pair {

@@ -160,11 +160,10 @@ impl Intake {
     }
 
     fn change(&self, row: u32) -> Change {
-        let place = row as usize;
         Change {
-            at: self.moments[place].clone(),
-            content: self.contents[place],
-            sequence: self.orders.get(place).cloned().unwrap_or_default(),
+            at: self.moments.row(row).into(),
+            content: self.contents[row as usize],
+            sequence: self.orders.row(row).into(),
             deletes: self.deletes(row),
         }
     }
