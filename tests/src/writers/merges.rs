@@ -308,7 +308,7 @@ fn row_groups_that_cannot_hold_a_key_are_not_read() {
         let name = file.to_string_lossy();
         name.contains("_a-") && name.ends_with("parquet")
     };
-    let first = tree(&path).into_iter().map(|(file, _)| file).find(|file| is_first(file)).unwrap();
+    let first = tree(&path).into_keys().find(|file| is_first(file)).unwrap();
     let first = path.join(first);
     // Its footer stays whole; whoever reads its rows finds out.
     let mut bytes = std::fs::read(&first).unwrap();
@@ -328,16 +328,32 @@ fn row_groups_that_cannot_hold_a_key_are_not_read() {
     }
 }
 
+/// Rows with these ids.
+fn batch(ids: Vec<i64>, g: &str) -> RecordBatch {
+    let g = StringArray::from(vec![g; ids.len()]);
+    let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(ids)), Arc::new(g)];
+    RecordBatch::try_new(rows(&[]).schema(), columns).unwrap()
+}
+
+#[test]
+fn more_keys_than_the_memory_holds_are_refused_with_the_setting_to_raise() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let parts: Vec<_> = (0..30).map(|n| batch(vec![n; 50_000], "a")).collect();
+    let with = |memory_bytes| Target { memory_bytes, ..to(&path, "a", &upsert()) };
+    let error = run(prepared(with(1 << 20), &parts)).err().unwrap();
+    assert!(error.is_users() && error.to_string().contains("load_memory_bytes"), "{error}");
+    // With enough of it the keys are looked at, and they repeat.
+    let error = run(prepared(with(128 << 20), &parts)).err().unwrap();
+    assert!(error.to_string().contains("30 key(s) come more than once"), "{error}");
+    assert!(!path.join("_delta_log").exists());
+}
+
 #[test]
 fn many_rows_are_rewritten_by_all_cores_and_each_stays_once() {
     const ROWS: i64 = 600_000;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
-    let batch = |ids: Vec<i64>, g: &str| {
-        let g = StringArray::from(vec![g; ids.len()]);
-        let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(ids)), Arc::new(g)];
-        RecordBatch::try_new(rows(&[]).schema(), columns).unwrap()
-    };
     let all = batch((0..ROWS).collect(), "old");
     let mut parts = Vec::new();
     for first in (0..ROWS as usize).step_by(8192) {

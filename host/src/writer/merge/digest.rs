@@ -127,6 +127,11 @@ impl ManyBytes {
         }
     }
 
+    /// The memory that they take.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.bytes.len() + self.ends.len() * size_of::<usize>()) as u64
+    }
+
     /// A row's bytes; none where there is no such row.
     pub(super) fn row(&self, row: u32) -> &[u8] {
         let row = row as usize;

@@ -63,12 +63,19 @@ const SHOWN_MAX: usize = 5;
 /// The share of the memory that holds rows before they are spilled.
 const HELD_SHARE: u64 = 4;
 
+/// What is known of the staged rows may always take that much memory, however little a flow allows.
+const KNOWN_BYTES_MIN: u64 = 64 << 20;
+
+/// Bytes that are known of a staged row beside its order: two digests, and its places in the index.
+const KNOWN_ROW_BYTES: u64 = 2 * 16 + 16;
+
 /// Staged rows of a merge, and what is known of each.
 pub(super) struct Intake {
     path: PathBuf,
     merge: Merge,
     landing: Landing,
     seed: u64,
+    known_bytes_max: u64,
     held: Held,
     conditions: Conditions,
     key: RowBytes,
@@ -142,6 +149,7 @@ impl Intake {
             merge: merge.clone(),
             landing: landing.clone(),
             seed: xxh3_64(target.run.run_id.as_str().as_bytes()),
+            known_bytes_max: target.memory_bytes.max(KNOWN_BYTES_MIN),
             held: Held::new(SchemaRef::clone(&landing.rows), target.path.clone(), memory),
             conditions: Conditions::new(&target.path, merge, landing)?,
             key: ascending(&merge.keys).map_err(failed())?,
@@ -174,7 +182,22 @@ impl Intake {
             self.deletions.extend(deletes.values());
         }
         self.held.push(rows)?;
-        Ok(())
+        self.guard_memory()
+    }
+
+    /// What decides is kept in memory, so it has to fit.
+    fn guard_memory(&self) -> Result<(), WriteError> {
+        let rows = self.rows() * KNOWN_ROW_BYTES;
+        let bytes = rows + self.orders.bytes() + self.moments.bytes();
+        if bytes <= self.known_bytes_max {
+            return Ok(());
+        }
+        let what = format!(
+            "the keys of more than {} rows do not fit into {} bytes of memory",
+            self.rows(),
+            self.known_bytes_max
+        );
+        Err(self.guard(what, "raise `limits: { load_memory_bytes }`, or load the rows in parts"))
     }
 
     fn note_nulls(&mut self, rows: &RecordBatch) -> Result<(), ArrowError> {
