@@ -16,7 +16,6 @@ use arrow::datatypes::FieldRef;
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
@@ -25,6 +24,7 @@ use super::StoredFile;
 use crate::name::ColumnName;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::parquet::open_footer;
 use crate::storage::partition;
 use crate::storage::plain;
 
@@ -60,8 +60,7 @@ impl<'a> OpenFile<'a> {
     ) -> Result<Self, StorageError> {
         let path = &stored.path;
         let file = File::open(path).map_err(StorageError::io(path, "open it"))?;
-        let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
-            .map_err(StorageError::library(path, "read its footer"))?;
+        let footer = open_footer(&file).map_err(StorageError::library(path, "read its footer"))?;
         if stored.hides_rows {
             let what = "a deletion vector hides some of its rows, which wasmhost does not read yet";
             return Err(StorageError::data(path, DataPlace::default(), what)
@@ -72,6 +71,13 @@ impl<'a> OpenFile<'a> {
             return Err(StorageError::data(path, DataPlace::default(), what));
         }
         Ok(Self { stored, footer, partition_columns })
+    }
+
+    /// Its rows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        // `open` has counted them.
+        u64::try_from(self.footer.metadata().file_metadata().num_rows()).unwrap_or_default()
     }
 
     /// Its row groups.

@@ -15,6 +15,7 @@ use arrow::datatypes::TimeUnit;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::basic::Type;
+use parquet::errors::ParquetError;
 
 use super::DataPlace;
 use super::SourceSchema;
@@ -116,32 +117,45 @@ fn footer(file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
     load(&open, file)
 }
 
-/// Reads the footer. The old 96-bit timestamps come as microseconds: their years need not fit nanoseconds.
 fn load(open: &File, file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
-    let broken = |error| {
+    open_footer(open).map_err(|error| {
         let what = format!("it is no Parquet file: {error}");
         StorageError::data(&file.path, DataPlace::default(), what)
             .hint("a file that is still being written has no footer yet")
-    };
-    let first = ArrowReaderMetadata::load(open, ArrowReaderOptions::default()).map_err(broken)?;
-    let old = first
-        .parquet_schema()
-        .columns()
-        .iter()
-        .filter(|column| column.physical_type() == Type::INT96);
+    })
+}
+
+/// Reads the footer. The old 96-bit timestamps come as microseconds, also within columns: their years need not fit nanoseconds.
+///
+/// # Errors
+/// Where the file is no Parquet.
+pub fn open_footer(open: &File) -> Result<ArrowReaderMetadata, ParquetError> {
+    let first = ArrowReaderMetadata::load(open, ArrowReaderOptions::default())?;
+    let columns = first.parquet_schema().columns().iter();
+    let old = columns.filter(|column| column.physical_type() == Type::INT96);
     let old: Vec<&str> =
-        old.filter(|column| column.path().parts().len() == 1).map(|column| column.name()).collect();
+        old.filter_map(|column| Some(column.path().parts().first()?.as_str())).collect();
     if old.is_empty() {
         return Ok(first);
     }
     let field = |field: &Arc<Field>| match old.contains(&field.name().as_str()) {
-        true => {
-            field.as_ref().clone().with_data_type(DataType::Timestamp(TimeUnit::Microsecond, None))
-        }
-        false => field.as_ref().clone(),
+        true => micros(field),
+        false => Arc::clone(field),
     };
-    let schema =
-        Arc::new(Schema::new(first.schema().fields().iter().map(field).collect::<Vec<_>>()));
-    ArrowReaderMetadata::load(open, ArrowReaderOptions::default().with_schema(schema))
-        .map_err(broken)
+    let schema = Schema::new(first.schema().fields().iter().map(field).collect::<Vec<_>>());
+    ArrowReaderMetadata::load(open, ArrowReaderOptions::default().with_schema(Arc::new(schema)))
+}
+
+/// A field whose timestamps in nanoseconds are in microseconds.
+fn micros(field: &Arc<Field>) -> Arc<Field> {
+    let data_type = match field.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+            DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+        }
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(micros).collect()),
+        DataType::List(item) => DataType::List(micros(item)),
+        DataType::Map(entries, sorted) => DataType::Map(micros(entries), *sorted),
+        other => other.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
