@@ -1,6 +1,7 @@
 //! One suite for every writer, then what only some do. Read back without the code under test where there is another way.
 
 mod exchange;
+mod layout;
 mod merges;
 mod refusals;
 mod strategies;
@@ -20,6 +21,7 @@ use chrono::DateTime;
 use chrono::Utc;
 use wasmhost::flow::Compression;
 use wasmhost::flow::CsvWrite;
+use wasmhost::flow::Layout;
 use wasmhost::flow::ParquetWrite;
 use wasmhost::flow::SchemaChange;
 use wasmhost::flow::WriteFormat;
@@ -107,6 +109,7 @@ fn target(path: &Path, format: &WriteFormat, run_id: &str, change: TableChange) 
         partition_columns: vec![],
         schema_change: SchemaChange::default(),
         table_properties: BTreeMap::new(),
+        layout: Layout::default(),
         memory_bytes: 64 << 20,
         run: RunMark {
             run_id: RunId::new(run_id).unwrap(),

@@ -19,6 +19,7 @@ use crate::evidence::Record;
 use crate::problem::Problem;
 use crate::run::Event;
 use crate::run::RunError;
+use crate::table::Optimization;
 use crate::table::Severity;
 
 /// How often plain lines say how far a run is.
@@ -221,7 +222,14 @@ fn destination(to: &DestinationRecord) {
         Outcome::Untouched => "untouched".to_owned(),
         Outcome::Unknown => "outcome unknown: look at the table before running again".to_owned(),
     };
-    out(&format!("  {} ({} {}) {}: {what}", to.name, to.format, to.load_type, to.path));
+    let then = match &to.optimization {
+        None => String::new(),
+        Some(Optimization::Done { files_removed, files_added, version }) => {
+            format!("; then {files_removed} files became {files_added}, version {version}")
+        }
+        Some(Optimization::Skipped(why)) => format!("; not optimized: {why}"),
+    };
+    out(&format!("  {} ({} {}) {}: {what}{then}", to.name, to.format, to.load_type, to.path));
 }
 
 /// A word as the evidence spells it.

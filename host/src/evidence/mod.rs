@@ -16,6 +16,7 @@ use crate::name::DestinationName;
 use crate::name::FlowName;
 use crate::problem::Problem;
 use crate::table::Counts;
+use crate::table::Optimization;
 use crate::table::RuleTally;
 use crate::table::RunId;
 
@@ -151,6 +152,9 @@ pub struct DestinationRecord {
     /// The table's version, where the format has versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
+    /// What became of its files afterwards, where the flow asks for that: `optimized`, or `optimize_skipped` with the reason.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub optimization: Option<Optimization>,
 }
 
 /// What became of a destination.

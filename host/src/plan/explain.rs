@@ -138,7 +138,13 @@ fn explain_destination(text: &mut String, to: &DestinationPlan) {
         let near: Vec<_> = to.layout.zorder.iter().map(ToString::to_string).collect();
         let near =
             if near.is_empty() { String::new() } else { format!(", z-ordered by {}", list(&near)) };
-        line(text, 1, &format!("then small files are put together{near}"));
+        line(
+            text,
+            1,
+            &format!(
+                "then small files of the partitions that were written to are put together{near}"
+            ),
+        );
     }
     for (name, value) in &to.table_properties {
         line(text, 1, &format!("property {}: {}", escape(name), escape(value)));

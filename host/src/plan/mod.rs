@@ -27,6 +27,7 @@ mod changes;
 pub mod derived;
 mod explain;
 pub mod facts;
+mod layout;
 pub mod quarantine;
 mod resolve;
 

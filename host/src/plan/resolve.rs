@@ -23,6 +23,7 @@ use crate::plan::TargetState;
 use crate::plan::derived;
 use crate::plan::facts::ComponentFacts;
 use crate::plan::facts::Facts;
+use crate::plan::layout;
 use crate::plan::quarantine;
 use crate::problem::Code;
 use crate::problem::Place;
@@ -173,10 +174,6 @@ fn destination(
         .map_err(|more| problems.extend(more))
         .ok()?;
     let Destination { format, load, partition_columns, at, .. } = destination;
-    not_yet(destination, problems);
-    if problems.len() > before {
-        return None;
-    }
     let names: Vec<_> = partition_columns.iter().map(|column| column.column.clone()).collect();
     let change = strategy::change(load, &schema, partition_columns, at)
         .map_err(|more| problems.extend(more))
@@ -188,7 +185,10 @@ fn destination(
         change: &change,
         schema_change: destination.schema_change,
     };
-    problems.extend(fit(target, &ask, at).err().into_iter().flatten());
+    match fit(target, &ask, at) {
+        Ok(landing) => problems.extend(layout::problems(&destination.layout, &landing.table, at)),
+        Err(more) => problems.extend(more),
+    }
     (problems.len() == before).then(|| DestinationPlan {
         name: destination.name.clone(),
         path: destination.path.clone(),
@@ -209,17 +209,6 @@ fn destination(
             }
         },
     })
-}
-
-/// What a flow may say and no writer does yet.
-fn not_yet(destination: &Destination, problems: &mut Vec<Problem>) {
-    let mut refuse = |field: &str, what: &str| {
-        let what = format!("{what}, which this version does not do");
-        problems.push(Problem::new(Code::NotOffered, inside(&destination.at, field), what));
-    };
-    if destination.layout.optimize {
-        refuse("optimize_after_write", "`optimize_after_write` puts small files together");
-    }
 }
 
 fn set_apart(
@@ -256,6 +245,6 @@ fn names_at(schema: &Schema, positions: &[usize]) -> Vec<String> {
     positions.iter().map(|at| schema.field(*at).name().clone()).collect()
 }
 
-fn inside(at: &Place, field: &str) -> Place {
+pub(super) fn inside(at: &Place, field: &str) -> Place {
     Place { field: format!("{}.{field}", at.field), ..at.clone() }
 }

@@ -48,21 +48,7 @@ impl Fanout {
     ) -> Result<Self, RunError> {
         let mut opened = Self { lanes: Vec::new() };
         for destination in &plan.destinations {
-            let target = Target {
-                path: destination.path.clone(),
-                format: destination.format.clone(),
-                change: destination.change.clone(),
-                schema: destination.schema.clone(),
-                schema_change: destination.schema_change,
-                partition_columns: destination
-                    .partition_columns
-                    .iter()
-                    .map(|column| column.column.clone())
-                    .collect(),
-                table_properties: destination.table_properties.clone(),
-                memory_bytes: plan.limits.load_memory_bytes,
-                run: mark(destination),
-            };
+            let target = target(plan, destination, mark(destination));
             let derived = Derived::new(&destination.schema, &destination.partition_columns);
             let opening = match derived.map_err(|error| uncomputed(destination, error)) {
                 Ok(derived) => writer::open(target).await.map(|writer| (writer, derived)),
@@ -140,6 +126,26 @@ impl Fanout {
             }
         }
         (writers, failure)
+    }
+}
+
+/// What the writer of a destination has to do.
+pub(super) fn target(plan: &Plan, destination: &DestinationPlan, run: RunMark) -> Target {
+    Target {
+        path: destination.path.clone(),
+        format: destination.format.clone(),
+        change: destination.change.clone(),
+        schema: destination.schema.clone(),
+        schema_change: destination.schema_change,
+        partition_columns: destination
+            .partition_columns
+            .iter()
+            .map(|column| column.column.clone())
+            .collect(),
+        table_properties: destination.table_properties.clone(),
+        layout: destination.layout.clone(),
+        memory_bytes: plan.limits.load_memory_bytes,
+        run,
     }
 }
 

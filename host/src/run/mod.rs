@@ -33,6 +33,7 @@ mod error;
 mod fanout;
 mod gather;
 mod landing;
+mod layout;
 mod quarantine;
 mod recording;
 mod streaming;
@@ -214,7 +215,9 @@ async fn attempt(
         }
     };
     report(Event::Prepared);
-    landing::commit(&plan, ready, quarantine, books.main, record, report).await
+    let status = landing::commit(&plan, ready, quarantine, books.main, record, report).await?;
+    layout::optimize(&plan, mark, record).await;
+    Ok(status)
 }
 
 async fn abandoned(fanout: Fanout, error: RunError) -> RunError {

@@ -15,6 +15,7 @@ use arrow::util::display::FormatOptions;
 
 use crate::batch::Batch;
 use crate::component::Reason;
+use crate::flow::Layout;
 use crate::flow::SchemaChange;
 use crate::name::DestinationName;
 use crate::plan::QuarantinePlan;
@@ -91,6 +92,7 @@ impl Quarantine {
             schema_change: SchemaChange::default(),
             partition_columns: Vec::new(),
             table_properties: BTreeMap::new(),
+            layout: Layout::default(),
             memory_bytes: 0,
             run,
         };

@@ -93,6 +93,7 @@ pub(super) fn planned(record: &mut Record, plan: &Plan) {
         counts: Counts::default(),
         metrics_source: "counted".to_owned(),
         version: None,
+        optimization: None,
     };
     record.destinations = plan.destinations.iter().map(destination).collect();
 }

@@ -125,6 +125,24 @@ pub enum Commit {
     AlreadyApplied(Option<u64>),
 }
 
+/// What became of a table's files after a commit, in a commit of its own that changes no row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Optimization {
+    /// Files were put together or ordered.
+    #[serde(rename = "optimized")]
+    Done {
+        /// Files that went.
+        files_removed: u64,
+        /// Files that hold their rows now.
+        files_added: u64,
+        /// The version of the commit.
+        version: u64,
+    },
+    /// All files stay as they are, and why.
+    #[serde(rename = "optimize_skipped")]
+    Skipped(String),
+}
+
 /// What hitting a rule leads to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,15 +1,12 @@
 //! Delta tables: data files lie in the table's folder from the start, and no reader looks at them before the log names them.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::PathBuf;
-use std::time::UNIX_EPOCH;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::json;
 
 use super::Prepared;
 use super::Target;
@@ -201,24 +198,10 @@ impl Writer for DeltaWriter {
 impl Orphans {
     /// The staged files as the log will name them.
     fn name_files(&mut self) -> Result<(), WriteError> {
-        let target = &self.run.target;
+        let columns = &self.run.target.partition_columns;
         let staged = self.staged.iter().chain(&self.rewritten);
-        let files = staged.flat_map(|staged| &staged.files).map(|file| {
-            let path = target.path.join(&file.path);
-            let modified = fs::metadata(&path).and_then(|facts| facts.modified());
-            let modified = modified.map_err(StorageError::io(&path, "look at it"))?;
-            let written_at =
-                modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
-            let columns = target.partition_columns.iter().cloned();
-            Ok(DataFile {
-                path: file.path.to_string_lossy().into_owned(),
-                bytes: file.bytes,
-                written_at: i64::try_from(written_at).unwrap_or(i64::MAX),
-                partition: columns.zip(file.values.iter().cloned()).collect(),
-                stats: file.footer.as_ref().map(delta::stats).unwrap_or_default(),
-            })
-        });
-        self.files = files.collect::<Result<_, StorageError>>()?;
+        let files = staged.map(|staged| staged.data_files(columns));
+        self.files = files.collect::<Result<Vec<_>, _>>()?.concat();
         Ok(())
     }
 
@@ -350,11 +333,7 @@ impl Orphans {
         let run = &self.run.target.run;
         Mark {
             app_id: format!("wasmhost/{}/{}/{}", run.flow, run.destination, run.run_id),
-            info: vec![
-                ("wasmhost.run_id", json!(run.run_id)),
-                ("wasmhost.flow", json!(run.flow)),
-                ("wasmhost.destination", json!(run.destination)),
-            ],
+            info: run.info(),
         }
     }
 }

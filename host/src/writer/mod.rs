@@ -5,6 +5,7 @@
 mod delta;
 mod fitting;
 mod flat;
+mod layout;
 mod merge;
 mod selected;
 mod stage;
@@ -19,7 +20,10 @@ use arrow::datatypes::SchemaRef;
 use chrono::DateTime;
 use chrono::Utc;
 use futures::future::BoxFuture;
+use serde_json::Value;
+use serde_json::json;
 
+use crate::flow::Layout;
 use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
@@ -37,6 +41,9 @@ use crate::table::Missing;
 use crate::table::RunId;
 use crate::table::Scope;
 use crate::table::TableChange;
+
+pub use self::layout::Rewritten;
+pub use self::layout::rewrite;
 
 /// One destination being written by one run. Dropped at any point before the commit, nothing of it is visible.
 pub trait Writer: Send {
@@ -81,6 +88,8 @@ pub struct Target {
     pub schema_change: SchemaChange,
     /// Properties that a Delta table gets.
     pub table_properties: BTreeMap<String, String>,
+    /// What is done to the files after the commit, by [`rewrite`].
+    pub layout: Layout,
     /// Bytes of memory that a change may use which looks at stored rows.
     pub memory_bytes: u64,
     /// Columns whose values split the table into folders, outermost first.
@@ -112,6 +121,17 @@ pub struct RunMark {
     pub destination: DestinationName,
     /// When it started.
     pub started_at: DateTime<Utc>,
+}
+
+impl RunMark {
+    /// What an entry of a log says of the run.
+    fn info(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("wasmhost.run_id", json!(self.run_id)),
+            ("wasmhost.flow", json!(self.flow)),
+            ("wasmhost.destination", json!(self.destination)),
+        ]
+    }
 }
 
 /// Why a destination is not known to have been written.

@@ -215,12 +215,17 @@ impl Staging {
         Ok(())
     }
 
-    /// Ends all files. What was staged is handed back in any case, for there may be something to remove.
-    pub(super) fn finish(mut self) -> (Staged, Result<(), WriteError>) {
+    /// Ends the files that are open; rows that follow go to new ones.
+    pub(super) fn cut(&mut self) -> Result<(), WriteError> {
         let mut waiting: Vec<_> =
             self.open.iter().map(|(values, file)| (file.turn, values.clone())).collect();
         waiting.sort();
-        let sealed = waiting.into_iter().try_for_each(|(_, values)| self.seal(&values));
+        waiting.into_iter().try_for_each(|(_, values)| self.seal(&values))
+    }
+
+    /// Ends all files. What was staged is handed back in any case, for there may be something to remove.
+    pub(super) fn finish(mut self) -> (Staged, Result<(), WriteError>) {
+        let sealed = self.cut();
         let staged = self.stop();
         let files: Vec<_> = staged.files.iter().map(|file| staged.root.join(&file.path)).collect();
         let lasting = sealed.and_then(|()| {

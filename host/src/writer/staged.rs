@@ -2,10 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 
 use arrow::datatypes::SchemaRef;
 
+use crate::name::ColumnName;
 use crate::storage::StorageError;
+use crate::storage::delta;
+use crate::storage::delta::DataFile;
 use crate::storage::encode::Footer;
 use crate::storage::naming::FileNames;
 use crate::storage::partition::Values;
@@ -39,6 +43,25 @@ pub(super) struct StagedFile {
 }
 
 impl Staged {
+    /// The files as a Delta log names them.
+    pub(super) fn data_files(&self, columns: &[ColumnName]) -> Result<Vec<DataFile>, StorageError> {
+        let files = self.files.iter().map(|file| {
+            let path = self.root.join(&file.path);
+            let modified = fs::metadata(&path).and_then(|facts| facts.modified());
+            let modified = modified.map_err(StorageError::io(&path, "look at it"))?;
+            let written_at =
+                modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+            Ok(DataFile {
+                path: file.path.to_string_lossy().into_owned(),
+                bytes: file.bytes,
+                written_at: i64::try_from(written_at).unwrap_or(i64::MAX),
+                partition: columns.iter().cloned().zip(file.values.iter().cloned()).collect(),
+                stats: file.footer.as_ref().map(delta::stats).unwrap_or_default(),
+            })
+        });
+        files.collect()
+    }
+
     /// Removes the files, each by its name, and the folders that are empty then.
     pub(super) fn remove_files(&self) -> Result<(), StorageError> {
         let complete = self.files.iter().map(|file| self.root.join(&file.path));

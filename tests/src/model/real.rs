@@ -32,6 +32,7 @@ use chrono::DateTime;
 use chrono::Duration;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use wasmhost::flow::Compression;
+use wasmhost::flow::Layout;
 use wasmhost::flow::ParquetWrite;
 use wasmhost::flow::SchemaChange;
 use wasmhost::flow::WriteFormat;
@@ -114,6 +115,7 @@ fn target(
         schema,
         schema_change: SchemaChange::default(),
         table_properties: BTreeMap::new(),
+        layout: Layout::default(),
         memory_bytes: setup.memory_bytes,
         partition_columns: setup
             .partition_columns()

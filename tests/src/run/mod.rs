@@ -7,6 +7,7 @@ mod cases;
 mod command;
 mod destinations;
 mod example;
+mod layout;
 mod merges;
 mod misdeeds;
 mod page;

@@ -78,7 +78,7 @@ fn decimal(values: Vec<Option<i128>>, precision: u8, scale: i8) -> Decimal128Arr
 }
 
 /// The same and what only Parquet and Delta hold.
-fn rich() -> RecordBatch {
+pub(super) fn rich() -> RecordBatch {
     let plain = plain();
     let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([
         Some(vec![Some(1), None]),

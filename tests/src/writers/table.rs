@@ -16,7 +16,7 @@ use super::tree;
 /// `id|g` of all visible rows, sorted; NULL as `-`.
 pub(super) fn lines(path: &Path, format: &WriteFormat) -> Vec<String> {
     let mut lines = match format {
-        WriteFormat::Delta(_) => delta(path),
+        WriteFormat::Delta(_) => delta(path, usize::MAX),
         WriteFormat::Parquet(_) | WriteFormat::Csv(_) | WriteFormat::Jsonl {} => flat(path, format),
     };
     lines.sort();
@@ -97,8 +97,28 @@ fn parquet_rows(file: &Path) -> Vec<(String, Option<String>)> {
     reader.flat_map(|batch| rows(batch.unwrap())).collect()
 }
 
+/// The same of a Delta table as of a version.
+pub(super) fn lines_at(path: &Path, version: usize) -> Vec<String> {
+    let mut lines = delta(path, version);
+    lines.sort();
+    lines
+}
+
 /// Replays the JSON log: files added and not removed, partition values from the log.
-fn delta(path: &Path) -> Vec<String> {
+fn delta(path: &Path, version: usize) -> Vec<String> {
+    let rows = |(file, add): (PathBuf, Value)| {
+        let stats: Value = serde_json::from_str(add["stats"].as_str().unwrap()).unwrap();
+        let partition =
+            add["partitionValues"].get("g").map(|value| value.as_str().map(str::to_owned));
+        let rows = file_rows(&file, &WriteFormat::Parquet(super::parquet()), partition);
+        assert_eq!(stats["numRecords"], rows.len());
+        rows
+    };
+    live(path, version).into_iter().flat_map(rows).collect()
+}
+
+/// The files of a Delta table as of a version, each with the action that added it.
+pub(super) fn live(path: &Path, version: usize) -> Vec<(PathBuf, Value)> {
     let mut entries: Vec<PathBuf> = fs::read_dir(path.join("_delta_log"))
         .into_iter()
         .flatten()
@@ -107,7 +127,7 @@ fn delta(path: &Path) -> Vec<String> {
     entries.retain(|entry| entry.extension().is_some_and(|ending| ending == "json"));
     entries.sort();
     let mut live: BTreeMap<String, Value> = BTreeMap::new();
-    for entry in entries {
+    for entry in entries.into_iter().take(version.saturating_add(1)) {
         for line in fs::read_to_string(entry).unwrap().lines() {
             let action: Value = serde_json::from_str(line).unwrap();
             if let Some(add) = action.get("add") {
@@ -118,15 +138,7 @@ fn delta(path: &Path) -> Vec<String> {
             }
         }
     }
-    let rows = |(encoded, add): (String, Value)| {
-        // Our folders are encoded once, and the log encodes their `%` again.
-        let file = path.join(encoded.replace("%25", "%"));
-        let stats: Value = serde_json::from_str(add["stats"].as_str().unwrap()).unwrap();
-        let partition =
-            add["partitionValues"].get("g").map(|value| value.as_str().map(str::to_owned));
-        let rows = file_rows(&file, &WriteFormat::Parquet(super::parquet()), partition);
-        assert_eq!(stats["numRecords"], rows.len());
-        rows
-    };
-    live.into_iter().flat_map(rows).collect()
+    // Our folders are encoded once, and the log encodes their `%` again.
+    let file = |encoded: String| path.join(encoded.replace("%25", "%"));
+    live.into_iter().map(|(encoded, add)| (file(encoded), add)).collect()
 }

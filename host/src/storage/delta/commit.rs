@@ -173,6 +173,12 @@ pub async fn commit(
             }
         }
     };
+    lasting(path, version)?;
+    Ok(Landed::Now(version))
+}
+
+/// Waits until the log's entry is on the disk.
+pub(super) fn lasting(path: &Path, version: u64) -> Result<(), CommitError> {
     let folder = path.join("_delta_log");
     let entry = folder.join(format!("{version:020}.json"));
     let lasts = fs::File::open(&entry)
@@ -181,8 +187,7 @@ pub async fn commit(
         .and_then(|()| sync::sync_folder(&folder))
         .and_then(|()| sync::sync_folder(path));
     // It is visible; only whether it outlives a power cut is open.
-    lasts.map_err(|error| CommitError::Unknown { source: error.into() })?;
-    Ok(Landed::Now(version))
+    lasts.map_err(|error| CommitError::Unknown { source: error.into() })
 }
 
 /// After an error: the version of the commit, if this run's is in the log all the same, where the log still tells.
@@ -225,7 +230,7 @@ async fn create(
         .with_partition_columns(partition_columns.iter().map(ColumnName::as_str))
         .with_configuration(delta.properties.iter().map(|(key, value)| (key, Some(value))))
         .with_raise_if_key_not_exists(false)
-        .with_actions(delta.add.iter().map(add))
+        .with_actions(delta.add.iter().map(|file| Action::Add(add(file, true))))
         .with_save_mode(SaveMode::ErrorIfExists)
         .with_commit_properties(properties(mark).with_max_retries(0))
         .await?;
@@ -252,7 +257,7 @@ async fn change(
             actions.extend(files.iter().map(|file| Action::Remove(file.remove.clone())))
         }
     }
-    actions.extend(delta.add.iter().map(add));
+    actions.extend(delta.add.iter().map(|file| Action::Add(add(file, true))));
     let names = state.metadata().partition_columns();
     let partition_by = (!names.is_empty()).then(|| names.to_vec());
     let adds_only = matches!(delta.remove, Removal::Nothing);
@@ -298,24 +303,25 @@ fn properties(mark: &Mark) -> CommitProperties {
         .with_application_transaction(Transaction::new(&mark.app_id, 1))
 }
 
-fn add(file: &DataFile) -> Action {
+/// `changes`: whether its rows are news.
+pub(super) fn add(file: &DataFile, changes: bool) -> Add {
     let values: HashMap<_, _> = file
         .partition
         .iter()
         .map(|(name, value)| (name.as_str().to_owned(), value.clone()))
         .collect();
-    Action::Add(Add {
+    Add {
         path: file.path.clone(),
         partition_values: values,
         size: i64::try_from(file.bytes).unwrap_or(i64::MAX),
         modification_time: file.written_at,
-        data_change: true,
+        data_change: changes,
         stats: Some(file.stats.clone()),
         ..Add::default()
-    })
+    }
 }
 
-fn is_conflict(error: &DeltaTableError) -> bool {
+pub(super) fn is_conflict(error: &DeltaTableError) -> bool {
     match error {
         DeltaTableError::VersionAlreadyExists(_) => true,
         DeltaTableError::Transaction { source } => matches!(
@@ -333,8 +339,9 @@ fn generic(error: StorageError) -> DeltaTableError {
 }
 
 /// Whether a version adds the first of these files; where there are none, nothing of ours can be missing from it.
-fn carries(path: &Path, version: u64, files: &[DataFile]) -> bool {
-    let Some(first) = files.first().and_then(|file| serde_json::to_value(add(file)).ok()) else {
+pub(super) fn carries(path: &Path, version: u64, files: &[DataFile]) -> bool {
+    let first = files.first().map(|file| Action::Add(add(file, true)));
+    let Some(first) = first.and_then(|action| serde_json::to_value(action).ok()) else {
         return true;
     };
     log::entry(path, version).iter().any(|action| action["add"]["path"] == first["add"]["path"])

@@ -1,11 +1,15 @@
 //! The data files that a table has now.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use deltalake::kernel::Remove;
 use futures::StreamExt;
+use serde_json::Map;
+use serde_json::Value;
 
 use super::Snapshot;
+use super::log;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
 use crate::storage::partition::Values;
@@ -17,6 +21,8 @@ pub struct StoredFile {
     pub path: PathBuf,
     /// The value of each of the table's partition columns, as text.
     pub values: Values,
+    /// Its bytes.
+    pub bytes: u64,
     /// Its rows, where the log tells.
     pub rows: Option<u64>,
     /// Whether a deletion vector hides some of its rows.
@@ -50,6 +56,7 @@ impl Snapshot {
             files.push(StoredFile {
                 path: self.path.join(&inner),
                 values: columns.iter().map(value).collect(),
+                bytes: u64::try_from(view.size()).unwrap_or_default(),
                 rows: view.num_records().map(|rows| rows as u64),
                 hides_rows: view.deletion_vector_descriptor().is_some(),
                 remove: view.remove_action(true),
@@ -57,5 +64,22 @@ impl Snapshot {
         }
         files.reverse();
         Ok(files)
+    }
+
+    /// The partitions that the commit of a version added files to, as it spells them; none where the log tells nothing of it any more.
+    ///
+    /// # Errors
+    /// Where the table's metadata cannot be read.
+    pub fn partitions_of(&self, version: u64) -> Result<HashSet<Values>, StorageError> {
+        let failed = StorageError::library(&self.path, "read the table's metadata");
+        let state = self.table.snapshot().map_err(failed)?;
+        let columns = state.metadata().partition_columns();
+        let actions = log::entry(&self.path, version);
+        let added = actions.iter().filter_map(|action| action["add"].as_object());
+        let value = |add: &Map<String, Value>, column: &String| {
+            let value = add.get("partitionValues")?.get(column)?.as_str();
+            value.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        Ok(added.map(|add| columns.iter().map(|column| value(add, column)).collect()).collect())
     }
 }

@@ -3,6 +3,7 @@
 mod commit;
 mod files;
 mod log;
+mod rewrite;
 mod rows;
 mod stats;
 
@@ -40,6 +41,8 @@ pub use self::commit::Removal;
 pub use self::commit::commit;
 pub use self::commit::landed_before;
 pub use self::files::StoredFile;
+pub use self::rewrite::Rewrite;
+pub use self::rewrite::rewrite;
 pub use self::rows::OpenFile;
 pub use self::rows::Piece;
 pub use self::rows::PieceRows;
