@@ -11,6 +11,9 @@ use arrow::array::Float64Array;
 use arrow::array::Int64Array;
 use arrow::array::RecordBatch;
 use arrow::array::StringArray;
+use arrow::array::StructArray;
+use arrow::array::TimestampMicrosecondArray;
+use arrow::datatypes::Field;
 use serde_json::Value;
 use wasmhost::flow::SchemaChange;
 use wasmhost::table::Commit;
@@ -242,6 +245,44 @@ fn new_columns_are_refused_added_or_replace_all_as_the_flow_says() {
     assert_eq!(replaced.0, counts(1, 3));
     assert_eq!(table_columns(&path), ["id string", "z long"]);
     assert_eq!(seen(&path), ["seven|-"]);
+}
+
+#[test]
+fn timestamps_without_a_zone_may_come_later() {
+    let local: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![5]));
+    let id = || Arc::new(Int64Array::from(vec![2])) as ArrayRef;
+    let inner = Arc::new(Field::new("t", local.data_type().clone(), true));
+    let within: ArrayRef = Arc::new(StructArray::from(vec![(inner, Arc::clone(&local))]));
+    for column in [local, within] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let append_only = BTreeMap::from([("delta.appendOnly".to_owned(), "true".to_owned())]);
+        let first = Target { table_properties: append_only, ..to(&path, "a", APPEND) };
+        let _ = run(written(first, &[rows(&[(1, Some("x"))])])).unwrap();
+        let batch = RecordBatch::try_from_iter([("id", id()), ("at", column)]).unwrap();
+        for run_id in ["b", "c"] {
+            let target = Target {
+                schema: batch.schema(),
+                schema_change: SchemaChange::Merge,
+                ..to(&path, run_id, APPEND)
+            };
+            let _ = run(written(target, std::slice::from_ref(&batch))).unwrap();
+        }
+        assert_eq!(seen(&path), ["1|x", "2|-", "2|-"]);
+        let entry = |version: u64| {
+            fs::read_to_string(path.join(format!("_delta_log/{version:020}.json"))).unwrap()
+        };
+        let protocol = entry(1).lines().find(|line| line.contains("protocol")).unwrap().to_owned();
+        for part in [
+            "\"minReaderVersion\":3",
+            "\"minWriterVersion\":7",
+            "\"timestampNtz\"",
+            "\"appendOnly\"",
+        ] {
+            assert!(protocol.contains(part), "{part}: {protocol}");
+        }
+        assert!(!entry(2).contains("protocol"), "once is enough");
+    }
 }
 
 #[test]

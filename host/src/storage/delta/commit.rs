@@ -31,6 +31,7 @@ use super::StoredFile;
 use super::builder;
 use super::log;
 use super::open;
+use super::protocol;
 use crate::name::ColumnName;
 use crate::storage::Cause;
 use crate::storage::StorageError;
@@ -244,7 +245,12 @@ async fn change(
 ) -> Result<u64, DeltaTableError> {
     let state = table.snapshot()?;
     let mut actions: Vec<Action> = Vec::new();
-    actions.extend(metadata(state.metadata(), delta)?.map(Action::Metadata));
+    let news = metadata(state.metadata(), delta)?;
+    if let (Some(metadata), Some(columns)) = (&news, &delta.schema) {
+        actions
+            .extend(protocol::raised(state.protocol(), metadata, columns)?.map(Action::Protocol));
+    }
+    actions.extend(news.map(Action::Metadata));
     match delta.remove {
         Removal::Nothing => {}
         Removal::All => {

@@ -3,6 +3,7 @@
 mod commit;
 mod files;
 mod log;
+mod protocol;
 mod rewrite;
 mod rows;
 mod stats;
