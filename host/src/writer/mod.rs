@@ -61,7 +61,7 @@ pub trait Writer: Send {
 
 /// A change that can be committed as it is.
 pub trait Prepared: Send {
-    /// What the commit will do, exact as long as nobody else commits before. Where this run had landed before, what it would have done.
+    /// What the commit will do, exact as long as nobody else commits before. Where this run had landed before, all rows are unchanged.
     fn counts(&self) -> Counts;
 
     /// Makes the change visible, whole or not at all. Again with the same run id: nothing is written twice.
@@ -202,7 +202,7 @@ pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
     let at = Place::field(target.path.display().to_string(), "");
     let landing = target::fit(&facts, &target.ask(), &at).map_err(WriteError::Refused)?;
     match target.format {
-        WriteFormat::Delta(_) => delta::open(target, landing),
+        WriteFormat::Delta(_) => delta::open(target, landing).await,
         WriteFormat::Parquet(_) | WriteFormat::Csv(_) | WriteFormat::Jsonl {} => {
             flat::open(target, landing.rows)
         }

@@ -1,4 +1,5 @@
-//! Random sequences of every strategy, a test each; `check::check` says how one of them is run again.
+//! Random sequences of every strategy, at least 200 each, shared by the tests of a strategy; `check::check` says how one of them is
+//! run again.
 
 use super::check::check;
 use super::check::tell;
@@ -16,232 +17,232 @@ const SEQUENCES: u64 = 10;
 
 #[test]
 fn append_is_as_the_model_says() {
-    check(&variants::append());
+    check(&variants::append(), 200);
 }
 
 #[test]
 fn overwrite_is_as_the_model_says() {
-    check(&variants::overwrite());
+    check(&variants::overwrite(), 120);
 }
 
 #[test]
 fn overwrite_of_a_partition_is_as_the_model_says() {
-    check(&variants::overwrite_one_partition());
+    check(&variants::overwrite_one_partition(), 80);
 }
 
 #[test]
 fn overwrite_partitions_is_as_the_model_says() {
-    check(&variants::overwrite_partitions());
+    check(&variants::overwrite_partitions(), 120);
 }
 
 #[test]
 fn replace_where_is_as_the_model_says() {
-    check(&variants::replace_where());
+    check(&variants::replace_where(), 80);
 }
 
 #[test]
 fn error_if_exists_is_as_the_model_says() {
-    check(&variants::error_if_exists());
+    check(&variants::error_if_exists(), 200);
 }
 
 #[test]
 fn ignore_is_as_the_model_says() {
-    check(&variants::ignore());
+    check(&variants::ignore(), 200);
 }
 
 #[test]
 fn merge_upsert_is_as_the_model_says() {
-    check(&variants::merge_upsert());
+    check(&variants::merge_upsert(), 80);
 }
 
 #[test]
 fn merge_upsert_with_deletions_is_as_the_model_says() {
-    check(&variants::merge_upsert_deleting());
+    check(&variants::merge_upsert_deleting(), 60);
 }
 
 #[test]
 fn merge_upsert_on_condition_is_as_the_model_says() {
-    check(&variants::merge_upsert_on_condition());
+    check(&variants::merge_upsert_on_condition(), 60);
 }
 
 #[test]
 fn merge_upsert_in_sequence_is_as_the_model_says() {
-    check(&variants::merge_upsert_sequenced());
+    check(&variants::merge_upsert_sequenced(), 80);
 }
 
 #[test]
 fn merge_upsert_with_tombstones_is_as_the_model_says() {
-    check(&variants::merge_upsert_tombstones());
+    check(&variants::merge_upsert_tombstones(), 60);
 }
 
 #[test]
 fn replace_partitions_is_as_the_model_says() {
-    check(&variants::replace_partitions());
+    check(&variants::replace_partitions(), 60);
 }
 
 #[test]
 fn merge_overwrite_is_as_the_model_says() {
-    check(&variants::merge_overwrites());
+    check(&variants::merge_overwrites(), 200);
 }
 
 #[test]
 fn hash_diff_upsert_is_as_the_model_says() {
-    check(&variants::hash_diff_upsert());
+    check(&variants::hash_diff_upsert(), 120);
 }
 
 #[test]
 fn hash_diff_upsert_with_deletions_is_as_the_model_says() {
-    check(&variants::hash_diff_deleting());
+    check(&variants::hash_diff_deleting(), 80);
 }
 
 #[test]
 fn snapshot_soft_delete_is_as_the_model_says() {
-    check(&variants::snapshot_soft_delete());
+    check(&variants::snapshot_soft_delete(), 200);
 }
 
 #[test]
 fn scd2_is_as_the_model_says() {
-    check(&variants::versions());
+    check(&variants::versions(), 200);
 }
 
 #[test]
 fn overwrite_partitions_spills() {
-    check(&spilled(variants::overwrite_partitions()));
+    check(&spilled(variants::overwrite_partitions()), 4);
 }
 
 #[test]
 fn replace_where_spills() {
-    check(&spilled(variants::replace_where()));
+    check(&spilled(variants::replace_where()), 4);
 }
 
 #[test]
 fn merge_upsert_spills() {
-    check(&spilled(variants::merge_upsert()));
+    check(&spilled(variants::merge_upsert()), 4);
 }
 
 #[test]
 fn merge_upsert_with_deletions_spills() {
-    check(&spilled(variants::merge_upsert_deleting()));
+    check(&spilled(variants::merge_upsert_deleting()), 4);
 }
 
 #[test]
 fn merge_upsert_on_condition_spills() {
-    check(&spilled(variants::merge_upsert_on_condition()));
+    check(&spilled(variants::merge_upsert_on_condition()), 4);
 }
 
 #[test]
 fn merge_upsert_in_sequence_spills() {
-    check(&spilled(variants::merge_upsert_sequenced()));
+    check(&spilled(variants::merge_upsert_sequenced()), 4);
 }
 
 #[test]
 fn merge_upsert_with_tombstones_spills() {
-    check(&spilled(variants::merge_upsert_tombstones()));
+    check(&spilled(variants::merge_upsert_tombstones()), 4);
 }
 
 #[test]
 fn replace_partitions_spills() {
-    check(&spilled(variants::replace_partitions()));
+    check(&spilled(variants::replace_partitions()), 4);
 }
 
 #[test]
 fn merge_overwrite_spills() {
-    check(&spilled(variants::merge_overwrites()));
+    check(&spilled(variants::merge_overwrites()), 4);
 }
 
 #[test]
 fn hash_diff_upsert_spills() {
-    check(&spilled(variants::hash_diff_upsert()));
+    check(&spilled(variants::hash_diff_upsert()), 4);
 }
 
 #[test]
 fn hash_diff_upsert_with_deletions_spills() {
-    check(&spilled(variants::hash_diff_deleting()));
+    check(&spilled(variants::hash_diff_deleting()), 4);
 }
 
 #[test]
 fn snapshot_soft_delete_spills() {
-    check(&spilled(variants::snapshot_soft_delete()));
+    check(&spilled(variants::snapshot_soft_delete()), 4);
 }
 
 #[test]
 fn scd2_spills() {
-    check(&spilled(variants::versions()));
+    check(&spilled(variants::versions()), 4);
 }
 
 #[test]
 fn append_takes_row_by_row() {
-    check(&row_by_row(variants::append()));
+    check(&row_by_row(variants::append()), 4);
 }
 
 #[test]
 fn overwrite_takes_row_by_row() {
-    check(&row_by_row(variants::overwrite()));
+    check(&row_by_row(variants::overwrite()), 4);
 }
 
 #[test]
 fn overwrite_partitions_takes_row_by_row() {
-    check(&row_by_row(variants::overwrite_partitions()));
+    check(&row_by_row(variants::overwrite_partitions()), 4);
 }
 
 #[test]
 fn replace_where_takes_row_by_row() {
-    check(&row_by_row(variants::replace_where()));
+    check(&row_by_row(variants::replace_where()), 4);
 }
 
 #[test]
 fn merge_upsert_takes_row_by_row() {
-    check(&row_by_row(variants::merge_upsert()));
+    check(&row_by_row(variants::merge_upsert()), 4);
 }
 
 #[test]
 fn merge_upsert_with_deletions_takes_row_by_row() {
-    check(&row_by_row(variants::merge_upsert_deleting()));
+    check(&row_by_row(variants::merge_upsert_deleting()), 4);
 }
 
 #[test]
 fn merge_upsert_on_condition_takes_row_by_row() {
-    check(&row_by_row(variants::merge_upsert_on_condition()));
+    check(&row_by_row(variants::merge_upsert_on_condition()), 4);
 }
 
 #[test]
 fn merge_upsert_in_sequence_takes_row_by_row() {
-    check(&row_by_row(variants::merge_upsert_sequenced()));
+    check(&row_by_row(variants::merge_upsert_sequenced()), 4);
 }
 
 #[test]
 fn merge_upsert_with_tombstones_takes_row_by_row() {
-    check(&row_by_row(variants::merge_upsert_tombstones()));
+    check(&row_by_row(variants::merge_upsert_tombstones()), 4);
 }
 
 #[test]
 fn replace_partitions_takes_row_by_row() {
-    check(&row_by_row(variants::replace_partitions()));
+    check(&row_by_row(variants::replace_partitions()), 4);
 }
 
 #[test]
 fn merge_overwrite_takes_row_by_row() {
-    check(&row_by_row(variants::merge_overwrites()));
+    check(&row_by_row(variants::merge_overwrites()), 4);
 }
 
 #[test]
 fn hash_diff_upsert_takes_row_by_row() {
-    check(&row_by_row(variants::hash_diff_upsert()));
+    check(&row_by_row(variants::hash_diff_upsert()), 4);
 }
 
 #[test]
 fn hash_diff_upsert_with_deletions_takes_row_by_row() {
-    check(&row_by_row(variants::hash_diff_deleting()));
+    check(&row_by_row(variants::hash_diff_deleting()), 4);
 }
 
 #[test]
 fn snapshot_soft_delete_takes_row_by_row() {
-    check(&row_by_row(variants::snapshot_soft_delete()));
+    check(&row_by_row(variants::snapshot_soft_delete()), 4);
 }
 
 #[test]
 fn scd2_takes_row_by_row() {
-    check(&row_by_row(variants::versions()));
+    check(&row_by_row(variants::versions()), 4);
 }
 
 /// A sequence that only inserts, or is mostly refused, tells nothing: each strategy's have to bring about what it counts.

@@ -40,8 +40,6 @@ pub(super) struct Setup {
     /// Whether batches bring the system columns.
     pub(super) system: bool,
     pub(super) rows_max: usize,
-    /// How many sequences a test runs; `None`: its share of those of all variants.
-    pub(super) sequences: Option<u64>,
     pub(super) stages: Stages,
     /// What the change may use.
     pub(super) memory_bytes: u64,
@@ -106,7 +104,6 @@ impl Setup {
             lacking: &[],
             system: false,
             rows_max: 30,
-            sequences: None,
             stages: Stages::Few,
             memory_bytes: 64 << 20,
         }

@@ -366,7 +366,6 @@ pub(super) fn spilled(setups: Vec<Setup>) -> Vec<Setup> {
         name: format!("{}, spilled", setup.name),
         rows_max: 300,
         memory_bytes: LITTLE_MEMORY,
-        sequences: Some(2),
         ..setup
     };
     setups.into_iter().take(2).map(spill).collect()
@@ -377,7 +376,6 @@ pub(super) fn row_by_row(setups: Vec<Setup>) -> Vec<Setup> {
     let cut = |setup: Setup| Setup {
         name: format!("{}, row by row", setup.name),
         stages: Stages::Rows,
-        sequences: Some(2),
         ..setup
     };
     setups.into_iter().take(2).map(cut).collect()

@@ -8,6 +8,8 @@ use arrow::array::ArrayRef;
 use arrow::array::Int64Array;
 use arrow::array::RecordBatch;
 use arrow::array::StringArray;
+use arrow::array::UInt32Array;
+use arrow::compute::take;
 use wasmhost::flow::SchemaChange;
 use wasmhost::name::ColumnName;
 use wasmhost::table::Commit;
@@ -24,6 +26,7 @@ use wasmhost::writer::Target;
 
 use super::APPEND;
 use super::by_group;
+use super::exchange;
 use super::formats;
 use super::lines;
 use super::prepared;
@@ -371,4 +374,36 @@ fn many_rows_are_rewritten_by_all_cores_and_each_stays_once() {
     assert_eq!(news, 1202);
     let ids: BTreeSet<&str> = seen.iter().filter_map(|row| row.split('|').next()).collect();
     assert_eq!(ids.len(), seen.len());
+}
+
+#[test]
+fn values_of_every_type_are_compared_and_rewritten_whole() {
+    let rich = exchange::rich();
+    let all = rich.schema();
+    let compared: Vec<_> = all.fields().iter().map(|field| field.name().as_str()).collect();
+    let update = Merge { compare: names(&compared[1..]), nulls_match: true, ..upsert() };
+    for merge in [Merge { rows: Rows::Group {}, ..update.clone() }, update] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let load = |run_id: &str, batch: &RecordBatch| {
+            let asked = Target { schema: batch.schema(), ..to(&path, run_id, &merge) };
+            told(run(written(asked, std::slice::from_ref(batch))).unwrap().0)
+        };
+        assert_eq!(load("a", &rich), [3, 0, 0, 0, 0, 0]);
+        assert_eq!(load("b", &rich), [0, 0, 3, 0, 0, 0]);
+        // Each column by itself: the value of the first row moves to the second one.
+        for (place, field) in all.fields().iter().enumerate().skip(1) {
+            let mut columns = rich.columns().to_vec();
+            let other = UInt32Array::from(vec![0, 0, 2]);
+            columns[place] = take(&columns[place], &other, None).unwrap();
+            let changed = RecordBatch::try_new(all.clone(), columns).unwrap();
+            let right = match merge.rows {
+                Rows::Group {} => [1, 0, 2, 1, 0, 0],
+                _ => [0, 1, 2, 0, 0, 0],
+            };
+            assert_eq!(load(&format!("{place}-there"), &changed), right, "{field}");
+            assert_eq!(load(&format!("{place}-back"), &rich), right, "{field}");
+        }
+        assert_eq!(load("z", &rich), [0, 0, 3, 0, 0, 0]);
+    }
 }

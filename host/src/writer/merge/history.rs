@@ -1,5 +1,7 @@
 //! Versions of one key: changes in order meet the versions that are stored. Pure: moments are bytes that compare as their values do.
 
+use std::cmp::Ordering;
+
 use crate::table::LateHistory;
 
 /// A value of the effective column, or a sequence, in bytes that order as the values do.
@@ -130,14 +132,12 @@ pub(super) fn apply(
         let key = |change: &Change| (change.at.clone(), change.sequence.clone());
         key(&changes[*a]).cmp(&key(&changes[*b]))
     });
-    for (place, &change) in order.iter().enumerate() {
-        if let Some(&next) = order.get(place + 1)
-            && changes[next].at == changes[change].at
-        {
-            history.superseded(change, next)?;
-        } else {
-            history.change(change)?;
+    for same_moment in order.chunk_by(|a, b| changes[*a].at == changes[*b].at) {
+        let [before @ .., last] = same_moment else { continue };
+        for change in before {
+            history.superseded(*change, *last)?;
         }
+        history.change(*last)?;
     }
     Ok(history.outcome(stored))
 }
@@ -171,12 +171,12 @@ impl<'a> History<'a> {
         Ok(Self { changes, late, versions, fates, taken: Vec::new(), removed: 0 })
     }
 
-    /// A row whose moment a later one of the batch has too.
-    fn superseded(&mut self, change: usize, next: usize) -> Result<(), Refusal> {
-        let (a, b) = (&self.changes[change], &self.changes[next]);
+    /// A row whose moment another one of the batch has, too, which counts.
+    fn superseded(&mut self, change: usize, last: usize) -> Result<(), Refusal> {
+        let (a, b) = (&self.changes[change], &self.changes[last]);
         let same = (a.content, a.deletes) == (b.content, b.deletes);
         if a.sequence == b.sequence && !same {
-            return Err(Refusal::Tie(change, next));
+            return Err(Refusal::Tie(change, last));
         }
         self.fates[change] = Fate::Dropped;
         Ok(())
@@ -185,8 +185,8 @@ impl<'a> History<'a> {
     fn change(&mut self, index: usize) -> Result<(), Refusal> {
         let change = &self.changes[index];
         let at = &change.at;
-        if let Some(same) = self.versions.iter().rposition(|version| version.from == *at) {
-            return self.meets(index, same);
+        if self.versions.iter().any(|version| version.from == *at) {
+            return self.meets(index);
         }
         let newest = self.versions.last();
         let is_late = newest
@@ -246,27 +246,29 @@ impl<'a> History<'a> {
         self.open(index, end)
     }
 
-    /// It begins with a version.
-    fn meets(&mut self, index: usize, same: usize) -> Result<(), Refusal> {
+    /// It begins with a version; with several where late rows are inserted as they come.
+    fn meets(&mut self, index: usize) -> Result<(), Refusal> {
         let change = &self.changes[index];
-        let version = &self.versions[same];
-        let is_newest = same + 1 == self.versions.len();
-        let is_current = is_newest && version.to.is_none();
+        let same = || self.versions.iter().enumerate().filter(|(_, it)| it.from == change.at);
+        let is_newest = self.versions.last().is_some_and(|last| last.from == change.at);
+        let current = same().find(|(_, it)| it.to.is_none()).map(|(place, _)| place);
         self.fates[index] = if change.deletes {
             return Err(Refusal::Differs(index));
-        } else if version.content == change.content {
+        } else if same().any(|(_, it)| it.content == change.content) {
             Fate::Unchanged
         } else if self.late == LateHistory::Append && is_newest {
             self.open(index, None)
-        } else if is_current && !change.sequence.is_empty() {
+        } else if let Some(current) = current
+            && !change.sequence.is_empty()
+        {
+            let version = &mut self.versions[current];
             match change.sequence.cmp(&version.sequence) {
-                std::cmp::Ordering::Less => Fate::IgnoredLate,
-                std::cmp::Ordering::Equal => return Err(Refusal::Differs(index)),
-                std::cmp::Ordering::Greater => {
+                Ordering::Less => Fate::IgnoredLate,
+                Ordering::Equal => return Err(Refusal::Differs(index)),
+                Ordering::Greater => {
                     if let Origin::Stored(place) = version.origin {
                         self.taken.push((place, index));
                     }
-                    let version = &mut self.versions[same];
                     version.content = change.content;
                     version.sequence = change.sequence.clone();
                     Fate::Updated
@@ -416,11 +418,15 @@ mod tests {
         check(&["5-a"], &["3b"], LateHistory::Ignore, Ok(&["3b IgnoredLate"]));
         check(&["5-a"], &["3b"], LateHistory::Append, Ok(&["3b- current"]));
         check(&["5-a"], &["5b"], LateHistory::Append, Ok(&["5b- current"]));
+        check(&["5-a", "5-b"], &["5a"], LateHistory::Append, Ok(&["5a Unchanged"]));
     }
 
     #[test]
     fn sequences_decide_between_rows_of_one_moment() {
         check(&[], &["3a1", "3b2"], HISTORY, Ok(&["3b2- current", "3a1 Dropped"]));
+        let dropped = ["3c2- current", "3a1 Dropped", "3b1 Dropped"];
+        check(&[], &["3a1", "3b1", "3c2"], HISTORY, Ok(&dropped));
+        check(&[], &["3a2", "3b2", "3c1"], HISTORY, Err(Refusal::Tie(0, 1)));
         check(&["3-a"], &["3b1"], HISTORY, Ok(&["3-a takes 3b1"]));
         let both = ["3-a closed 5", "3-a takes 3b1", "5c1- current"];
         check(&["3-a"], &["3b1", "5c1"], HISTORY, Ok(&both));

@@ -201,6 +201,13 @@ impl History<'_> {
         } else if ended.max().is_some_and(|end| e < *end) {
             self.late(incoming, e, deletes)
         } else {
+            // A late row that was inserted as it came may be open all the same.
+            let mut open = self.versions.iter().filter(|version| version.to.is_none());
+            if open.any(|version| self.equal(&version.row, incoming)) {
+                return Err(Refusal::Unspecified("whether a late row that is open counts"));
+            }
+            *self.removed += if deletes { self.close(&e) } else { 0 };
+            self.close(&e);
             self.begin(incoming, e, deletes);
             Ok(())
         }

@@ -16,7 +16,6 @@ use crate::storage::plain::plain_type;
 use crate::storage::target::FolderFacts;
 use crate::storage::target::TableFacts;
 use crate::storage::target::types;
-use crate::table::IfExists;
 use crate::table::TableChange;
 
 impl Check<'_> {
@@ -96,13 +95,8 @@ impl Check<'_> {
     pub(super) fn table(&mut self, table: &TableFacts) -> Landing {
         let Ask { partition_columns, change, schema_change, .. } = *self.ask;
         match change {
-            TableChange::Create { if_exists: IfExists::Skip } => return self.new_target(),
-            TableChange::Create { if_exists: IfExists::Refuse } => {
-                let what = "there is a table already".to_owned();
-                let hint = "name another one, or use a strategy that writes to it";
-                self.add(Code::Contradiction, "load_type", what, hint);
-                return self.new_target();
-            }
+            // Whether it is there because this very run made it, the writer finds out.
+            TableChange::Create { .. } => return self.new_target(),
             TableChange::Append {} | TableChange::Replace { .. } | TableChange::Merge(_) => {}
         }
         for refusal in &table.refusals {
