@@ -7,6 +7,7 @@ mod demo;
 mod guests;
 mod repo;
 mod setup;
+mod strategies;
 mod test;
 mod verify;
 mod wit;
@@ -25,7 +26,9 @@ usage: cargo xtask <command>
   test     set up, build, run all tests: the guests' native ones, then the host's
   verify   run the example's flow, and compare what it wrote with what DuckDB and Python's deltalake make of the same flights;
            `verify FILE.csv[.gz]` takes other flights of the same columns. Needs python3; not part of ci
-  bench    measure what crossing the sandbox costs, in a release build
+  bench    measure what crossing the sandbox costs, in a release build;
+           `bench strategies` measures loads of 5 million rows beside Python's deltalake and polars: `--rounds N` (3),
+           `--only LOAD…`, `--orders N`. Needs python3
   ci       what .ci/run runs: format, lints, docs, licences, contract version, then all tests
   wit      record the text of wit/plugin.wit as that of its version (refused for a version that is already committed)
 
@@ -35,9 +38,15 @@ Guests are built with the compiler that $WASMHOST_GUEST_RUSTC or $RUSTC names, o
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    // The one command that takes an argument.
-    if let ["verify"] | ["verify", _] = words[..] {
-        return ended(Repo::find().and_then(|repo| verify::run(&repo, words.get(1).copied())));
+    // The commands that take arguments.
+    match words[..] {
+        ["verify"] | ["verify", _] => {
+            return ended(Repo::find().and_then(|repo| verify::run(&repo, words.get(1).copied())));
+        }
+        ["bench", "strategies", ref args @ ..] => {
+            return ended(Repo::find().and_then(|repo| strategies::run(&repo, args)));
+        }
+        _ => {}
     }
     let command = match words[..] {
         ["setup"] => setup::run,

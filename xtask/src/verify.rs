@@ -25,7 +25,7 @@ pub(crate) fn run(repo: &Repo, file: Option<&str>) -> Result<()> {
     if !input.is_file() {
         bail!("{}: no such file", input.display());
     }
-    let python = python(repo)?;
+    let python = python(repo, &["deltalake", "duckdb", "pyarrow"])?;
     setup::run(repo)?;
     guests::build(repo)?;
     run_command(repo.cargo().args(["build", "--locked", "--workspace"]))?;
@@ -85,32 +85,23 @@ state: state
     )
 }
 
-/// The interpreter of an environment with DuckDB and `deltalake`, made when it is missing.
-fn python(repo: &Repo) -> Result<PathBuf> {
-    const IMPORTS: [&str; 2] = ["-c", "import deltalake, duckdb, pyarrow"];
+/// The interpreter of an environment with these packages, which are called as their modules are; made when it lacks one.
+pub(crate) fn python(repo: &Repo, packages: &[&str]) -> Result<PathBuf> {
+    let import = format!("import {}", packages.join(", "));
     let venv = repo.target.join("verify-venv");
     let python = venv.join("bin/python");
-    if succeeds(repo.command(&python).args(IMPORTS)) {
+    if succeeds(repo.command(&python).args(["-c", &import])) {
         return Ok(python);
     }
-    if !succeeds(repo.command("python3").args(["-c", "import venv, ensurepip"])) {
-        bail!("python3 with venv is missing; install it, as in: apt-get install python3-venv");
+    if !succeeds(repo.command(&python).arg("--version")) {
+        if !succeeds(repo.command("python3").args(["-c", "import venv, ensurepip"])) {
+            bail!("python3 with venv is missing; install it, as in: apt-get install python3-venv");
+        }
+        run_command(repo.command("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
     }
-    run_command(repo.command("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
-    run_command(repo.command(&python).args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "deltalake",
-        "duckdb",
-        "pyarrow",
-    ]))?;
-    if !succeeds(repo.command(&python).args(IMPORTS)) {
-        bail!(
-            "{} cannot import deltalake, duckdb and pyarrow, though pip installed them",
-            python.display()
-        );
+    run_command(repo.command(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+    if !succeeds(repo.command(&python).args(["-c", &import])) {
+        bail!("{} cannot `{import}`, though pip installed it", python.display());
     }
     Ok(python)
 }
