@@ -1,5 +1,6 @@
 //! Load strategies: what the flow asks for becomes one table change. Pure, and the only place that knows all strategies.
 
+use arrow::datatypes::DataType;
 use arrow::datatypes::Schema;
 
 use crate::flow::Changes;
@@ -66,7 +67,7 @@ pub fn change(
                 }
             }
             let merge = Merge {
-                compare: rows.compare(&upsert.keys, &Compare::All, &[]),
+                compare: rows.compare_in_sequence(&upsert.keys, &Compare::All, &upsert.changes),
                 rows: rows.update(&upsert.keys, &upsert.changes, upsert.condition.clone()),
                 delete_when: upsert.changes.delete_when.clone(),
                 ..rows.merge(&upsert.keys)
@@ -86,7 +87,7 @@ pub fn change(
         }
         .into(),
         Load::HashDiffUpsert(diff) => Merge {
-            compare: rows.compare(&diff.keys, &diff.compare, &[]),
+            compare: rows.compare_in_sequence(&diff.keys, &diff.compare, &diff.changes),
             rows: rows.update(&diff.keys, &diff.changes, None),
             delete_when: diff.changes.delete_when.clone(),
             ..rows.merge(&diff.keys)
@@ -149,6 +150,23 @@ impl Columns<'_> {
         }
     }
 
+    /// Versions of keys that do not come end at the run's time, so all of them have to begin at a time.
+    fn need_time(&mut self, effective: &ColumnName) {
+        let Some((_, field)) = self.schema.column_with_name(effective.as_str()) else { return };
+        if matches!(
+            field.data_type(),
+            DataType::Date32 | DataType::Date64 | DataType::Timestamp(..)
+        ) {
+            return;
+        }
+        let what = format!(
+            "`close_missing` ends versions at the run's time, and `{effective}` is {}, no date or timestamp",
+            field.data_type()
+        );
+        let hint = "read it as a timestamp (`schema_hints`), or close keys by `delete_when`";
+        self.add(Code::Schema, "close_missing", what, hint.to_owned());
+    }
+
     fn merge(&mut self, keys: &Keys) -> Merge {
         for column in &keys.columns {
             self.need(column, "merge_keys");
@@ -192,6 +210,9 @@ impl Columns<'_> {
         for column in &scd2.sequence_by {
             self.need(column, "sequence_by");
         }
+        if scd2.close_missing {
+            self.need_time(&scd2.effective);
+        }
         let order: Vec<_> = std::iter::once(&scd2.effective).chain(&scd2.sequence_by).collect();
         Merge {
             compare: self.compare(&scd2.keys, &scd2.compare, &order),
@@ -207,6 +228,23 @@ impl Columns<'_> {
             delete_when: scd2.delete_when.clone(),
             ..self.merge(&scd2.keys)
         }
+    }
+
+    /// The columns that make a difference, and the sequence: a row that only is newer has to be remembered as newer, or one
+    /// that comes late would win against it.
+    fn compare_in_sequence(
+        &mut self,
+        keys: &Keys,
+        compare: &Compare,
+        changes: &Changes,
+    ) -> Vec<ColumnName> {
+        let mut columns = self.compare(keys, compare, &[]);
+        for column in &changes.sequence_by {
+            if !columns.contains(column) && !keys.columns.contains(column) {
+                columns.push(column.clone());
+            }
+        }
+        columns
     }
 
     /// The columns that make a difference; `order` tells versions apart and is none of them, unless the flow names it.

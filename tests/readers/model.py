@@ -53,7 +53,6 @@ def by_duckdb(folder, table):
     return found
 
 
-duckdb.execute("SET TimeZone = 'UTC'")
 tables = sorted(Path(sys.argv[1]).glob("*/rows.json"))
 count = 0
 for expected in tables:

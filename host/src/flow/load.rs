@@ -102,7 +102,7 @@ pub enum MergeStrategy {
     /// Row by key, wherever the key's row is.
     #[default]
     Delta,
-    /// The same result; files of partitions that cannot hold a key are not read.
+    /// The same result: a key is found wherever its row is, and files that cannot hold one are not read anyway.
     DeltaByPartition {
         /// `merge_partition_column`.
         column: ColumnName,

@@ -102,7 +102,10 @@ pub(super) const FLAT_LOADS: &[&str] = &["append", "overwrite"];
 /// How `merge_upsert` finds the rows of its keys.
 pub(super) static MERGE_STRATEGIES: &[Word] = &[
     word("delta", "Row by key, wherever the key's row is; the default."),
-    word("delta_by_partition", "The same result; files of other partitions are not read."),
+    word(
+        "delta_by_partition",
+        "The same result; files that cannot hold a key are not read anyway.",
+    ),
     word("replace_partitions", "The rows become the only ones of their partitions."),
 ];
 

@@ -45,6 +45,7 @@ pub(super) struct Staging {
     file_schema: SchemaRef,
     open: HashMap<Values, OpenFile>,
     turn: u64,
+    held_bytes_max: usize,
 }
 
 struct OpenFile {
@@ -87,7 +88,13 @@ impl Staging {
             file_schema,
             open: HashMap::new(),
             turn: 0,
+            held_bytes_max: HELD_BYTES_MAX,
         }
+    }
+
+    /// Several work at a time, and share the memory.
+    pub(super) fn shared_by(self, workers: usize) -> Self {
+        Self { held_bytes_max: HELD_BYTES_MAX / workers.max(1), ..self }
     }
 
     /// Takes rows as they land.
@@ -172,7 +179,7 @@ impl Staging {
             self.seal(&values)?;
         }
         let held: usize = self.open.values().map(|file| file.encoder.memory_bytes()).sum();
-        if held > HELD_BYTES_MAX
+        if held > self.held_bytes_max
             && let Some(largest) =
                 self.open.values_mut().max_by_key(|file| file.encoder.memory_bytes())
         {

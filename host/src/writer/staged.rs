@@ -66,12 +66,21 @@ impl Staged {
     pub(super) fn remove_files(&self) -> Result<(), StorageError> {
         let complete = self.files.iter().map(|file| self.root.join(&file.path));
         let paths: Vec<_> = complete.chain(self.unfinished.iter().cloned()).collect();
-        paths.iter().try_for_each(|path| sync::remove_file(path))?;
+        // One that cannot be removed keeps no other one from it.
+        let removed: Vec<_> = paths.iter().map(|path| sync::remove_file(path)).collect();
         for path in &paths {
             let folders = path.ancestors().skip(1).take_while(|folder| *folder != self.root);
             // A folder that others use is not empty and stays.
             folders.take_while(|folder| fs::remove_dir(folder).is_ok()).for_each(drop);
         }
-        Ok(())
+        removed.into_iter().collect()
+    }
+
+    /// Removes the files of all of them; the first error is told when all were tried.
+    pub(super) fn remove_all<'a>(
+        all: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<(), StorageError> {
+        let removed: Vec<_> = all.into_iter().map(Self::remove_files).collect();
+        removed.into_iter().collect()
     }
 }

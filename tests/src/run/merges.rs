@@ -109,6 +109,18 @@ fn a_hash_diff_looks_at_the_columns_that_count() {
             ("k,v,w,s\n1,y,other,2\n", Then::Refused("`sequence_by`")),
         ],
     );
+    // A row that only is newer is remembered as newer, whatever counts as a change.
+    let header = "k|v|w|s";
+    check(
+        "hash diff in sequence",
+        "",
+        "load_type: hash_diff_upsert, merge_keys: [k], compare_columns: [v], sequence_by: [s]",
+        &[
+            ("k,v,w,s\n1,a,x,1\n", Then::Rows(&[], &[header, "1|a|x|1"])),
+            ("k,v,w,s\n1,a,y,5\n", Then::Rows(&[("rows_updated", 1)], &[header, "1|a|y|5"])),
+            ("k,v,w,s\n1,b,z,3\n", Then::Nothing),
+        ],
+    );
 }
 
 #[test]
@@ -344,4 +356,31 @@ fn partition_columns_are_computed_from_the_rows() {
         &year,
         &[("k,v,p\n1,2024-01-01,1\n", Then::Refused("the rows have a column `p`"))],
     );
+}
+
+#[test]
+fn strategies_that_would_misread_a_table_or_a_column_are_refused() {
+    check(
+        "close_missing at numbers",
+        ", source_complete: true",
+        "load_type: scd2, merge_keys: k, effective_column: at, close_missing: true",
+        &[("k,v,at\n1,a,10\n", Then::Refused("`at` is Int64, no date or timestamp"))],
+    );
+    let stage = Stage::new(&[("in.csv", "k,v,s\n1,a,1\n2,D,1\n")]);
+    let flow = |destination: &str| {
+        format!(
+            "name: f\nsource: {{ format: csv, path: in.csv }}\n\
+             destination: {{ name: t, format: delta, path: t, merge_keys: k, {destination} }}\n"
+        )
+    };
+    stage.put("f.yaml", &flow("load_type: upsert, sequence_by: s, delete_when: \"v = 'D'\""));
+    assert_eq!((stage.run("f.yaml", &[]).0, stage.rows("t").len()), (0, 3));
+    let before = stage.files();
+    for load in ["upsert", "merge_overwrite", "hash_diff_upsert"] {
+        stage.put("f.yaml", &flow(&format!("load_type: {load}")));
+        let (code, evidence, said) = stage.run("f.yaml", &[]);
+        let message = evidence["error"]["message"].as_str().unwrap();
+        assert!(code == 2 && message.contains("the table marks deleted rows"), "{said}");
+        assert_eq!(stage.files(), before);
+    }
 }

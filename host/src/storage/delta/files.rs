@@ -23,7 +23,7 @@ pub struct StoredFile {
     pub values: Values,
     /// Its bytes.
     pub bytes: u64,
-    /// Its rows, where the log tells.
+    /// Its rows without hidden ones, where the log tells.
     pub rows: Option<u64>,
     /// Whether a deletion vector hides some of its rows.
     pub hides_rows: bool,
@@ -50,6 +50,9 @@ impl Snapshot {
                 return Err(StorageError::data(&self.path, DataPlace::default(), what)
                     .hint("it is a shallow clone; write to a copy of its own"));
             }
+            let vector = view.deletion_vector_descriptor();
+            let hidden = vector.as_ref().map_or(0, |vector| vector.cardinality);
+            let hidden = u64::try_from(hidden).unwrap_or_default();
             let mut map = view.partition_values_map();
             // The protocol knows no empty text here: it is NULL.
             let value = |name: &String| map.remove(name).flatten().filter(|text| !text.is_empty());
@@ -57,8 +60,8 @@ impl Snapshot {
                 path: self.path.join(&inner),
                 values: columns.iter().map(value).collect(),
                 bytes: u64::try_from(view.size()).unwrap_or_default(),
-                rows: view.num_records().map(|rows| rows as u64),
-                hides_rows: view.deletion_vector_descriptor().is_some(),
+                rows: view.num_records().map(|rows| (rows as u64).saturating_sub(hidden)),
+                hides_rows: vector.is_some(),
                 remove: view.remove_action(true),
             });
         }

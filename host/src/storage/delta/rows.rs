@@ -19,6 +19,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::file::statistics::Statistics;
 
 use super::StoredFile;
 use crate::name::ColumnName;
@@ -158,8 +159,14 @@ impl<'a> OpenFile<'a> {
             self.footer.schema(),
             self.footer.parquet_schema(),
         );
-        // Statistics are a help that a file may do without; whatever is odd about them, its rows are read.
+        // Statistics are a help that a file may do without; whatever is odd about them, its rows are read. Old writers
+        // ordered bytes as signed ones, in fields of their own.
         let Ok(told) = told else { return Ok(None) };
+        let statistics =
+            told.parquet_column_index().and_then(|at| group[0].column(at).statistics());
+        if statistics.is_none_or(Statistics::is_min_max_deprecated) {
+            return Ok(None);
+        }
         let (Ok(least), Ok(greatest)) = (told.row_group_mins(group), told.row_group_maxes(group))
         else {
             return Ok(None);

@@ -130,11 +130,8 @@ impl Orphans {
             (Some(Against::Keys(intake)), _) => intake.rows(),
             (_, staged) => staged.as_ref().map_or(0, |staged| staged.rows),
         };
-        guard_empty(&self.run.target, rows)?;
         let base = self.base().await?;
-        for rewritten in self.rewritten.drain(..) {
-            rewritten.remove_files()?;
-        }
+        Staged::remove_all(&std::mem::take(&mut self.rewritten))?;
         if let Base::Table(table) = &base
             && delta::landed_before(table, &mark(&self.run.target.run).app_id).await?.is_some()
         {
@@ -147,6 +144,7 @@ impl Orphans {
             };
             return Ok(Judged { base, removed: Removed::Nothing, counts });
         }
+        guard_empty(&self.run.target, rows)?;
         let stored = match (&self.against, &base) {
             (Some(_), Base::Table(table)) => table.files().await?,
             _ => Vec::new(),
@@ -261,7 +259,7 @@ impl Orphans {
     }
 
     pub(super) fn remove(&self) -> Result<(), WriteError> {
-        self.staged.iter().chain(&self.rewritten).try_for_each(Staged::remove_files)?;
+        Staged::remove_all(self.staged.iter().chain(&self.rewritten))?;
         // The folder stays as soon as anything is in it, such as a table that somebody else has made by now.
         if let Some(made) = &self.run.made {
             sync::remove_empty(&self.run.target.path, made);

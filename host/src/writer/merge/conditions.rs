@@ -92,6 +92,12 @@ impl Conditions {
         Ok(Some(deletes.map_err(|failure| self.failed("delete_when", &failure))?))
     }
 
+    /// The memory that the staged rows' columns take.
+    pub(super) fn bytes(&self) -> u64 {
+        let staged = self.pairs.iter().flat_map(|pairs| &pairs.staged);
+        staged.map(|rows| rows.get_array_memory_size() as u64).sum()
+    }
+
     /// The stored columns that a condition on pairs reads.
     pub(super) fn stored_columns(&self) -> &[String] {
         self.pairs.as_ref().map_or(&[], |pairs| &pairs.stored)

@@ -1,5 +1,6 @@
 //! Digests: 128 bits that stand for the values of some columns of a row. Values are taken column by column with their types, each
-//! with its length, so different rows have different bytes; the seed is the run's, so nobody can prepare two with one digest.
+//! with its length, so different rows have different bytes; the seed is drawn for each load and kept nowhere, so nobody can prepare two
+//! rows with one digest.
 
 use std::sync::Arc;
 

@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow::array::Array;
+use arrow::array::ArrayRef;
 use arrow::array::RecordBatch;
 use arrow::array::UInt32Array;
 use arrow::compute::concat_batches;
@@ -82,7 +84,7 @@ impl Held {
             return Err(StorageError::data(&self.folder, DataPlace::default(), what)
                 .hint("load them in parts"));
         };
-        let bytes = batch.get_array_memory_size();
+        let bytes = slice_bytes(&batch);
         self.bytes += bytes;
         let place = if self.memory + bytes <= self.memory_max {
             self.memory += bytes;
@@ -147,4 +149,12 @@ impl Held {
         }
         concat_batches(&self.schema, &picked).map_err(failed())
     }
+}
+
+/// What the rows take by themselves; a slice shares its buffers with others.
+fn slice_bytes(batch: &RecordBatch) -> usize {
+    let column = |column: &ArrayRef| {
+        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
+    };
+    batch.columns().iter().map(column).sum()
 }

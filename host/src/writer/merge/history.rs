@@ -250,32 +250,28 @@ impl<'a> History<'a> {
     fn meets(&mut self, index: usize) -> Result<(), Refusal> {
         let change = &self.changes[index];
         let same = || self.versions.iter().enumerate().filter(|(_, it)| it.from == change.at);
+        let is_same = same().any(|(_, it)| it.content == change.content);
         let is_newest = self.versions.last().is_some_and(|last| last.from == change.at);
+        let appends = self.late == LateHistory::Append && is_newest;
         let current = same().find(|(_, it)| it.to.is_none()).map(|(place, _)| place);
-        self.fates[index] = if change.deletes {
-            return Err(Refusal::Differs(index));
-        } else if same().any(|(_, it)| it.content == change.content) {
-            Fate::Unchanged
-        } else if self.late == LateHistory::Append && is_newest {
-            self.open(index, None)
-        } else if let Some(current) = current
-            && !change.sequence.is_empty()
-        {
-            let version = &mut self.versions[current];
-            match change.sequence.cmp(&version.sequence) {
-                Ordering::Less => Fate::IgnoredLate,
-                Ordering::Equal => return Err(Refusal::Differs(index)),
-                Ordering::Greater => {
-                    if let Origin::Stored(place) = version.origin {
-                        self.taken.push((place, index));
-                    }
-                    version.content = change.content;
-                    version.sequence = change.sequence.clone();
-                    Fate::Updated
+        let decides = current.filter(|_| !change.sequence.is_empty() && !appends);
+        let order = decides.map(|place| change.sequence.cmp(&self.versions[place].sequence));
+        self.fates[index] = match (order, decides) {
+            (Some(Ordering::Less), _) if change.deletes || !is_same => Fate::IgnoredLate,
+            _ if change.deletes => return Err(Refusal::Differs(index)),
+            // What is only newer is remembered as newer: the highest sequence wins whatever the arrival.
+            (Some(Ordering::Greater), Some(place)) => {
+                let version = &mut self.versions[place];
+                if let Origin::Stored(place) = version.origin {
+                    self.taken.push((place, index));
                 }
+                version.content = change.content;
+                version.sequence = change.sequence.clone();
+                Fate::Updated
             }
-        } else {
-            return Err(Refusal::Differs(index));
+            _ if is_same => Fate::Unchanged,
+            _ if appends => self.open(index, None),
+            _ => return Err(Refusal::Differs(index)),
         };
         Ok(())
     }
@@ -428,6 +424,7 @@ mod tests {
         check(&[], &["3a1", "3b1", "3c2"], HISTORY, Ok(&dropped));
         check(&[], &["3a2", "3b2", "3c1"], HISTORY, Err(Refusal::Tie(0, 1)));
         check(&["3-a"], &["3b1"], HISTORY, Ok(&["3-a takes 3b1"]));
+        check(&["3-a"], &["3a1"], HISTORY, Ok(&["3-a takes 3a1"]));
         let both = ["3-a closed 5", "3-a takes 3b1", "5c1- current"];
         check(&["3-a"], &["3b1", "5c1"], HISTORY, Ok(&both));
     }

@@ -22,6 +22,9 @@ mod update;
 mod versions;
 
 use std::collections::HashSet;
+use std::hash::BuildHasher;
+use std::hash::Hasher;
+use std::hash::RandomState;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,7 +35,6 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::util::display::ArrayFormatter;
 use arrow::util::display::FormatOptions;
-use xxhash_rust::xxh3::xxh3_64;
 
 use self::conditions::Conditions;
 use self::digest::ManyBytes;
@@ -66,8 +68,8 @@ const HELD_SHARE: u64 = 4;
 /// What is known of the staged rows may always take that much memory, however little a flow allows.
 const KNOWN_BYTES_MIN: u64 = 64 << 20;
 
-/// Bytes that are known of a staged row beside its order: two digests, and its places in the index.
-const KNOWN_ROW_BYTES: u64 = 2 * 16 + 16;
+/// Bytes that are known of a staged row beside its order: two digests, its places in the index, what it does.
+const KNOWN_ROW_BYTES: u64 = 2 * 16 + 32;
 
 /// Staged rows of a merge, and what is known of each.
 pub(super) struct Intake {
@@ -148,7 +150,7 @@ impl Intake {
             path: target.path.clone(),
             merge: merge.clone(),
             landing: landing.clone(),
-            seed: xxh3_64(target.run.run_id.as_str().as_bytes()),
+            seed: RandomState::new().build_hasher().finish(),
             known_bytes_max: target.memory_bytes.max(KNOWN_BYTES_MIN),
             held: Held::new(SchemaRef::clone(&landing.rows), target.path.clone(), memory),
             conditions: Conditions::new(&target.path, merge, landing)?,
@@ -188,12 +190,13 @@ impl Intake {
     /// What decides is kept in memory, so it has to fit.
     fn guard_memory(&self) -> Result<(), WriteError> {
         let rows = self.rows() * KNOWN_ROW_BYTES;
-        let bytes = rows + self.orders.bytes() + self.moments.bytes();
+        let known = self.orders.bytes() + self.moments.bytes() + self.conditions.bytes();
+        let bytes = rows + known;
         if bytes <= self.known_bytes_max {
             return Ok(());
         }
         let what = format!(
-            "the keys of more than {} rows do not fit into {} bytes of memory",
+            "what decides about {} rows and more does not fit into {} bytes of memory",
             self.rows(),
             self.known_bytes_max
         );
@@ -239,6 +242,7 @@ impl Intake {
     fn show_staged(&self, numbers: &[u32]) -> Result<String, WriteError> {
         let mut numbers: Vec<_> = numbers.to_vec();
         numbers.sort_unstable();
+        numbers.dedup();
         numbers.truncate(SHOWN_MAX);
         let rows = self.held.pick(&numbers)?;
         let shown = (0..rows.num_rows()).map(|row| show(&self.merge.keys, &rows, row));

@@ -1,7 +1,5 @@
 //! The guards that need no table: NULL where none may be, several rows of one key.
 
-use std::collections::HashSet;
-
 use super::Intake;
 use super::digest::RowBytes;
 use super::index::Index;
@@ -9,6 +7,9 @@ use crate::storage::StorageError;
 use crate::table::Repeats;
 use crate::table::Rows;
 use crate::writer::WriteError;
+
+/// Keys whose rows are told apart at a time.
+const TIES: usize = 1 << 14;
 
 impl Intake {
     pub(super) fn guard_nulls(&self) -> Result<(), WriteError> {
@@ -44,51 +45,70 @@ impl Intake {
             return Err(self.guard(what, hint));
         }
         let mut standing = Vec::with_capacity(firsts.len());
+        let mut ties = Vec::new();
         for first in firsts {
-            standing.push(self.stands(index, first, &update.repeats)?);
+            let tied = self.foremost(index, first, &update.repeats);
+            standing.push(tied.first().copied().unwrap_or(first));
+            if tied.len() > 1 {
+                ties.push((standing.len() - 1, tied));
+            }
+        }
+        for ties in ties.chunks(TIES) {
+            self.untie(ties, &update.repeats, &mut standing)?;
         }
         standing.sort_unstable();
         let dropped = self.keys.len() as u64 - standing.len() as u64;
         Ok((standing, dropped))
     }
 
-    /// The row of a key that counts.
-    fn stands(&self, index: &Index, first: u32, repeats: &Repeats) -> Result<u32, WriteError> {
-        let rows: Vec<u32> = index.rows(first).collect();
+    /// The rows of a key that come first by its order.
+    fn foremost(&self, index: &Index, first: u32, repeats: &Repeats) -> Vec<u32> {
         let order = |row: &u32| self.orders.row(*row);
         let best = match repeats {
-            Repeats::Sequence { .. } => rows.iter().max_by_key(|row| order(row)),
-            Repeats::First(_) | Repeats::Refuse => rows.iter().min_by_key(|row| order(row)),
+            Repeats::Sequence { .. } => index.rows(first).max_by(|a, b| order(a).cmp(order(b))),
+            Repeats::First(_) | Repeats::Refuse => {
+                index.rows(first).min_by(|a, b| order(a).cmp(order(b)))
+            }
         };
-        let best = *best.unwrap_or(&first);
-        let tied: Vec<u32> = rows.into_iter().filter(|row| order(row) == order(&best)).collect();
-        if tied.len() == 1 {
-            return Ok(best);
-        }
-        let whole = self.whole(&tied)?;
-        let distinct: HashSet<_> = whole.iter().collect();
-        match repeats {
-            Repeats::Sequence { .. } if distinct.len() > 1 => {
-                let what = format!(
-                    "different rows of one key have the same sequence: {}",
-                    self.show_staged(&tied[..1])?
-                );
-                Err(self.guard(what, "add a column to `sequence_by` that decides"))
-            }
-            _ => {
-                let least = whole.iter().enumerate().min_by_key(|(_, bytes)| *bytes);
-                Ok(least.map_or(best, |(place, _)| tied[place]))
-            }
-        }
+        let best = best.unwrap_or(first);
+        index.rows(first).filter(|row| order(row) == order(&best)).collect()
     }
 
-    /// All values of rows whose numbers ascend, as bytes.
-    fn whole(&self, numbers: &[u32]) -> Result<Vec<Vec<u8>>, WriteError> {
+    /// Decides between rows that no order tells apart, by all their values; each comes with its place among the standing ones.
+    fn untie(
+        &self,
+        ties: &[(usize, Vec<u32>)],
+        repeats: &Repeats,
+        standing: &mut [u32],
+    ) -> Result<(), WriteError> {
         let failed = || StorageError::library(&self.path, "compare rows");
-        let names: Vec<_> =
-            self.landing.rows.fields().iter().map(|field| field.name().clone()).collect();
+        let mut numbers: Vec<u32> = ties.iter().flat_map(|(_, tied)| tied).copied().collect();
+        numbers.sort_unstable();
+        let fields = self.landing.rows.fields().iter();
+        let names: Vec<_> = fields.map(|field| field.name().clone()).collect();
         let all = RowBytes::ascending(&self.landing.rows, &names).map_err(failed())?;
-        let rows = all.rows(&self.held.pick(numbers)?).map_err(failed())?;
-        Ok(rows.iter().map(|row| row.data().to_vec()).collect())
+        let rows = all.rows(&self.held.pick(&numbers)?).map_err(failed())?;
+        let whole = |number: &u32| {
+            let place = numbers.binary_search(number).unwrap_or_default();
+            rows.row(place)
+        };
+        let mut differ = Vec::new();
+        for (place, tied) in ties {
+            let least = tied.iter().min_by(|a, b| whole(a).cmp(&whole(b)));
+            let least = least.copied().unwrap_or(standing[*place]);
+            let is_sequence = matches!(repeats, Repeats::Sequence { .. });
+            if is_sequence && tied.iter().any(|row| whole(row) != whole(&least)) {
+                differ.push(least);
+            }
+            standing[*place] = least;
+        }
+        if differ.is_empty() {
+            return Ok(());
+        }
+        let what = format!(
+            "different rows of one key have the same sequence: {}",
+            self.show_staged(&differ)?
+        );
+        Err(self.guard(what, "add a column to `sequence_by` that decides"))
     }
 }

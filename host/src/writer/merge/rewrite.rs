@@ -33,6 +33,9 @@ const CORE_ROWS: u64 = 1 << 18;
 /// The share of the memory that picked rows may take, all cores together.
 const PICKED_SHARE: u64 = 8;
 
+/// Bytes that are picked at a time: offsets of text have 32 bits.
+const PICKED_BYTES_MAX: usize = 1 << 29;
+
 /// What a core writes: row groups of files with edits, in their order.
 #[derive(Default)]
 struct Stretch {
@@ -58,10 +61,11 @@ impl Intake {
         touched.dedup();
         let stretches = stretches(stored, &touched);
         let memory = target.memory_bytes / PICKED_SHARE / stretches.len() as u64;
-        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX).min(PICKED_BYTES_MAX);
         let work = |stretch: &Stretch| {
             let mut staging =
-                Staging::new(target.path.clone(), target, Arc::clone(&self.landing.table));
+                Staging::new(target.path.clone(), target, Arc::clone(&self.landing.table))
+                    .shared_by(stretches.len());
             let written = self.write(stretch, &own, stored, &decision, memory, &mut staging);
             let (staged, sealed) = staging.finish();
             (staged, written.and(sealed))
@@ -79,7 +83,7 @@ impl Intake {
         let (staged, results): (Vec<_>, Vec<_>) = written.into_iter().unzip();
         if let Err(error) = results.into_iter().collect::<Result<(), _>>() {
             // What went wrong first is what the user has to know.
-            let _ = staged.iter().try_for_each(Staged::remove_files);
+            let _ = Staged::remove_all(&staged);
             return Err(error);
         }
         let replaced = touched.into_iter().map(|file| files[file].clone()).collect();
@@ -118,7 +122,8 @@ impl Intake {
             }
         }
         let inserts = if stretch.inserts { &decision.inserts[..] } else { &[] };
-        for inserts in inserts.chunks(INSERT_ROWS) {
+        let rows_max = (memory / self.held.row_bytes()).clamp(1, INSERT_ROWS);
+        for inserts in inserts.chunks(rows_max) {
             let numbers: Vec<u32> = inserts.iter().map(|insert| insert.staged).collect();
             let rows = self.held.pick(&numbers)?;
             let rows = self

@@ -174,7 +174,7 @@ impl Intake {
         let hint = match refusal {
             Refusal::Tie(..) => "add `sequence_by`, or a column to it, that decides",
             Refusal::Differs(_) => {
-                "give the change a later effective value, or say `sequence_by`: the highest counts then"
+                "give the change a later effective value; between changes of values `sequence_by` may decide"
             }
             Refusal::Late(_) => "`late: history` places such rows where they belong",
             Refusal::Overlap => "mend the table first: a key has one version at a time",

@@ -77,7 +77,11 @@ pub(super) fn load(
         Load::ErrorIfExists {} | Load::Ignore {} => replace::nothing(&table.rows, batch),
         Load::MergeUpsert(upsert) => Update {
             keys: &upsert.keys,
-            compare: compared(batch, &upsert.keys, &Compare::All, &[]),
+            compare: [
+                compared(batch, &upsert.keys, &Compare::All, &[]),
+                names(&upsert.changes.sequence_by),
+            ]
+            .concat(),
             changes: Some(&upsert.changes),
             condition: upsert.condition.as_ref(),
             missing: match &upsert.strategy {
@@ -91,7 +95,12 @@ pub(super) fn load(
         Load::MergeOverwrite(overwrite) => replace::keys(&table.rows, batch, &overwrite.keys)?,
         Load::HashDiffUpsert(diff) => Update {
             keys: &diff.keys,
-            compare: compared(batch, &diff.keys, &diff.compare, &[]),
+            // What is only newer is remembered as newer: the highest sequence wins whatever the arrival.
+            compare: [
+                compared(batch, &diff.keys, &diff.compare, &[]),
+                names(&diff.changes.sequence_by),
+            ]
+            .concat(),
             changes: Some(&diff.changes),
             condition: None,
             missing: Missing::Stay,

@@ -250,31 +250,36 @@ impl History<'_> {
         deletes: bool,
         sequence: &[String],
     ) -> Result<(), Refusal> {
+        let mut same = self.versions.iter().enumerate().filter(|(_, version)| version.from == e);
+        let equal = same.clone().any(|(_, version)| self.equal(&version.row, incoming));
+        let is_newest = self.versions.iter().all(|version| version.from <= e);
+        let as_it_comes = self.scd2.late == LateHistory::Append && is_newest;
+        let current = same.find(|(_, version)| version.current).map(|(at, _)| at);
+        if let Some(at) = current.filter(|_| !sequence.is_empty() && !as_it_comes) {
+            let version = &mut self.versions[at];
+            match values(incoming, sequence).cmp(&values(&version.row, sequence)) {
+                Ordering::Less if deletes || !equal => {
+                    self.counts.rows_ignored_late += 1;
+                    return Ok(());
+                }
+                // Also where only the sequence is another: what comes late must not win against it.
+                Ordering::Greater if !deletes => {
+                    self.counts.rows_updated += 1;
+                    version.row = updated(&version.row, incoming, &self.batch.columns);
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
         if deletes {
             return Err(Refusal::Data("a deletion at the time at which a version begins"));
         }
-        let mut same = self.versions.iter().enumerate().filter(|(_, version)| version.from == e);
-        if same.clone().any(|(_, version)| self.equal(&version.row, incoming)) {
+        if equal {
             self.counts.rows_unchanged += 1;
-            return Ok(());
-        }
-        let is_newest = self.versions.iter().all(|version| version.from <= e);
-        if self.scd2.late == LateHistory::Append && is_newest {
+        } else if as_it_comes {
             self.insert(incoming, e, None, true);
-            return Ok(());
-        }
-        let current = same.find(|(_, version)| version.current).map(|(at, _)| at);
-        let Some(at) = current.filter(|_| !sequence.is_empty()) else {
+        } else {
             return Err(Refusal::Data("the stored time, different values"));
-        };
-        let version = &mut self.versions[at];
-        match values(incoming, sequence).cmp(&values(&version.row, sequence)) {
-            Ordering::Less => self.counts.rows_ignored_late += 1,
-            Ordering::Equal => return Err(Refusal::Data("the stored sequence, different values")),
-            Ordering::Greater => {
-                self.counts.rows_updated += 1;
-                version.row = updated(&version.row, incoming, &self.batch.columns);
-            }
         }
         Ok(())
     }

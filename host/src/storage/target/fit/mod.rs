@@ -26,6 +26,7 @@ use crate::problem::known_names;
 use crate::storage::partition;
 use crate::storage::text::utc;
 use crate::table::DELETED_AT;
+use crate::table::IS_DELETED;
 use crate::table::Merge;
 use crate::table::Rows;
 use crate::table::Scope as Replaced;
@@ -290,9 +291,25 @@ impl Check<'_> {
                 self.add(Code::Schema, "load_type", what, "load into another table");
             }
         }
+        self.marks(&table);
         let table = Schema::new(table);
         let evolves = known.is_some_and(|known| *known != table);
         Landing { rows: Arc::new(Schema::new(rows)), table: Arc::new(table), evolves }
+    }
+
+    /// Rows that are marked as deleted are no rows to a strategy that knows the marks, and rows like others to the rest.
+    fn marks(&mut self, table: &[Field]) {
+        let TableChange::Merge(merge) = self.ask.change else { return };
+        let known = |name: &str| {
+            merge.own_columns().contains(&name) || self.schema.column_with_name(name).is_some()
+        };
+        if table.iter().any(|field| field.name() == IS_DELETED) && !known(IS_DELETED) {
+            let what = format!(
+                "the table marks deleted rows (`{IS_DELETED}`), which this strategy would take for live ones"
+            );
+            let hint = "use `snapshot_soft_delete`, or `sequence_by` with `delete_when`, as before";
+            self.add(Code::Contradiction, "load_type", what, hint);
+        }
     }
 
     /// The columns as a new target has them.
