@@ -19,6 +19,7 @@ use crate::evidence::Record;
 use crate::problem::Problem;
 use crate::run::Event;
 use crate::run::RunError;
+use crate::table::Counts;
 use crate::table::Optimization;
 use crate::table::Severity;
 
@@ -205,15 +206,8 @@ fn destination(to: &DestinationRecord) {
     let version = to.version.map(|version| format!(", version {version}")).unwrap_or_default();
     let what = match to.outcome {
         Outcome::Committed => {
-            let deleted = match to.counts.rows_deleted {
-                Some(0) => String::new(),
-                Some(rows) => format!(", {rows} deleted"),
-                None => ", an unknown number deleted".to_owned(),
-            };
-            format!(
-                "{} rows written, {} inserted{deleted}{version}",
-                to.counts.rows_written, to.counts.rows_inserted
-            )
+            let counts = told(&to.counts);
+            format!("{} rows written{counts}{version}", to.counts.rows_written)
         }
         Outcome::AlreadyCommitted => {
             format!("this run id was committed before; nothing written{version}")
@@ -230,6 +224,28 @@ fn destination(to: &DestinationRecord) {
         Some(Optimization::Skipped(why)) => format!("; not optimized: {why}"),
     };
     out(&format!("  {} ({} {}) {}: {what}{then}", to.name, to.format, to.load_type, to.path));
+}
+
+/// What became of the rows, and of those that were there.
+fn told(counts: &Counts) -> String {
+    let all = [
+        (counts.rows_inserted, "inserted"),
+        (counts.rows_updated, "updated"),
+        (counts.rows_unchanged, "unchanged"),
+        (counts.rows_ignored_late, "late"),
+        (counts.rows_unmatched_by_condition, "left by the condition"),
+        (counts.duplicates_dropped, "repeated"),
+        (counts.rows_deleting, "deleting"),
+        (counts.rows_deleted.unwrap_or_default(), "deleted"),
+        (counts.versions_closed, "versions closed"),
+        (counts.versions_split, "versions split"),
+    ];
+    let told = all.iter().filter(|(rows, _)| *rows > 0);
+    let mut told: String = told.map(|(rows, what)| format!(", {rows} {what}")).collect();
+    if counts.rows_deleted.is_none() {
+        told.push_str(", an unknown number deleted");
+    }
+    told
 }
 
 /// A word as the evidence spells it.

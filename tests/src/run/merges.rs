@@ -4,6 +4,7 @@ use super::Stage;
 use super::books::count;
 
 /// What a run of a story has to lead to.
+#[derive(Clone)]
 enum Then<'a> {
     /// It succeeds: some counts of the evidence, and the rows.
     Rows(&'a [(&'a str, u64)], &'a [&'a str]),
@@ -382,5 +383,40 @@ fn strategies_that_would_misread_a_table_or_a_column_are_refused() {
         let message = evidence["error"]["message"].as_str().unwrap();
         assert!(code == 2 && message.contains("the table marks deleted rows"), "{said}");
         assert_eq!(stage.files(), before);
+    }
+}
+
+#[test]
+fn columns_that_the_table_lacks_are_added_where_that_is_said() {
+    let first = "k,v\n1,a\n2,b\n";
+    let more = "k,v,w\n1,a,7\n3,c,8\n";
+    let refused = Then::Refused("the target has no column `w`");
+    let rows = |rows: &'static [&'static str]| Then::Rows(&[], rows);
+    for load in ["upsert", "hash_diff_upsert", "merge_overwrite"] {
+        let destination = format!("load_type: {load}, merge_keys: k");
+        check(
+            load,
+            "",
+            &destination,
+            &[(first, rows(&["k|v", "1|a", "2|b"])), (more, refused.clone())],
+        );
+        check(
+            load,
+            "",
+            &format!("{destination}, options: {{ mergeSchema: true }}"),
+            &[
+                (first, rows(&["k|v", "1|a", "2|b"])),
+                (more, rows(&["k|v|w", "1|a|7", "2|b|-", "3|c|8"])),
+                (more, Then::Nothing),
+                (
+                    first,
+                    if load == "merge_overwrite" {
+                        rows(&["k|v|w", "1|a|-", "2|b|-", "3|c|8"])
+                    } else {
+                        Then::Nothing
+                    },
+                ),
+            ],
+        );
     }
 }
