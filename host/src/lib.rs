@@ -8,6 +8,8 @@ pub mod name;
 
 pub mod batch;
 
+pub mod spelling;
+
 pub mod table;
 
 pub mod flow;

@@ -41,7 +41,7 @@ use super::growth::Nulls;
 use super::growth::Texts;
 use super::growth::join;
 use super::growth::replace;
-use super::words::spelt;
+use crate::spelling::spelt;
 
 /// The longest text that is made of literals alone: it may stand in each row.
 const CONSTANT_BYTES_MAX: usize = 64 << 10;

@@ -7,7 +7,6 @@ use arrow::array::StringArray;
 use arrow::compute::CastOptions;
 use arrow::compute::cast_with_options;
 use arrow::datatypes::DataType;
-use arrow::datatypes::TimeUnit;
 use datafusion_common::DFSchema;
 use datafusion_common::DataFusionError;
 use datafusion_common::Result;
@@ -20,7 +19,8 @@ use datafusion_expr::Operator;
 
 use super::Mistake;
 use super::words::shown;
-use super::words::spelt;
+use crate::spelling::dropped;
+use crate::spelling::spelt;
 
 /// The expression with its text literals as typed ones, where another value says which type they have.
 pub(super) fn read_all(expr: Expr, schema: &DFSchema) -> Result<Expr> {
@@ -176,7 +176,8 @@ fn read(text: &str, to: &DataType) -> Result<Option<ScalarValue>> {
         return Ok(None);
     }
     let refuse = |why: &str| {
-        let what = format!("'{}' is not {}{why}", shown(text), spelt(to));
+        let gap = if why.is_empty() { "" } else { ": " };
+        let what = format!("'{}' is not {}{gap}{why}", shown(text), spelt(to));
         mistake(what, "")
     };
     if let Some(why) = misread(text, to) {
@@ -196,36 +197,9 @@ fn misread(text: &str, to: &DataType) -> Option<&'static str> {
     match to {
         DataType::Boolean => {
             let known = text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false");
-            (!known).then_some(": true or false")
+            (!known).then_some("true or false")
         }
-        DataType::Date32 | DataType::Date64 => {
-            (text.len() > 10).then_some(": it is more than a date")
-        }
-        DataType::Timestamp(unit, zone) => {
-            let digits = match unit {
-                TimeUnit::Second => 0,
-                TimeUnit::Millisecond => 3,
-                TimeUnit::Microsecond => 6,
-                TimeUnit::Nanosecond => 9,
-            };
-            let time = text.get(10..).unwrap_or_default();
-            if zone.is_none() && (time.ends_with(['Z', 'z']) || time.contains(['+', '-'])) {
-                return Some(": it has a zone");
-            }
-            let fraction = time.split_once('.').map_or("", |(_, rest)| rest);
-            let finer = fraction.bytes().take_while(u8::is_ascii_digit).count() > digits;
-            finer.then_some(": its fraction of a second is finer")
-        }
-        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => {
-            if text.contains(['e', 'E']) {
-                return Some(": it has an exponent");
-            }
-            let fraction =
-                text.split_once('.').map_or("", |(_, fraction)| fraction).trim_end_matches('0');
-            (fraction.len() > usize::try_from(*scale).unwrap_or(0))
-                .then_some(": it has more digits after the point")
-        }
-        _ => None,
+        _ => dropped(text, to),
     }
 }
 

@@ -48,6 +48,8 @@ use datafusion_common::DataFusionError;
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 
+use crate::spelling;
+
 pub use self::failure::Failure;
 pub use self::failure::Mistake;
 pub use self::scope::Scope;
@@ -110,7 +112,7 @@ impl Expression {
         }
         let what = format!(
             "this is no condition: it gives {} for a row, not true or false",
-            words::spelt(&compiled.data_type)
+            spelling::spelt(&compiled.data_type)
         );
         Err(Mistake::new(what, "compare it with something, as in `a = 1`"))
     }

@@ -30,7 +30,7 @@ use super::failure::is_arithmetic;
 use super::functions::Offer;
 use super::guard;
 use super::literal;
-use super::words::spelt;
+use crate::spelling::spelt;
 
 /// Makes a checked syntax tree ready for batches.
 pub(super) fn plan(parsed: ast::Expr, scope: &Scope) -> Result<Expression, Mistake> {

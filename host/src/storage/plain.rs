@@ -18,6 +18,7 @@ use arrow::util::display::array_value_to_string;
 
 use super::text;
 use super::text::Misfit;
+use crate::spelling;
 
 /// The type that plain arrays have for `data_type`. The values are the same.
 #[must_use]
@@ -111,5 +112,5 @@ pub fn cast_exact(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> 
 
 fn misfit(column: &ArrayRef, index: usize, to: &DataType) -> Misfit {
     let value = array_value_to_string(column, index).unwrap_or_default();
-    Misfit { index, what: format!("{} is not {}", text::shown(&value), text::spelt(to)) }
+    Misfit { index, what: format!("{} is not {}", text::shown(&value), spelling::spelt(to)) }
 }

@@ -11,6 +11,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 use wasmhost::flow::WriteFormat;
 
+use crate::paths::decoded;
+
 use super::tree;
 
 /// `id|g` of all visible rows, sorted; NULL as `-`.
@@ -38,16 +40,7 @@ fn flat(path: &Path, format: &WriteFormat) -> Vec<String> {
 fn folder_value(root: &Path, file: &Path) -> Option<Option<String>> {
     let folder = file.parent().unwrap().strip_prefix(root).unwrap().to_str().unwrap();
     let value = folder.strip_prefix("g=")?;
-    let decoded = || {
-        let mut bytes = Vec::new();
-        let mut rest = value.bytes();
-        while let Some(byte) = rest.next() {
-            let mut digit = || char::from(rest.next().unwrap()).to_digit(16).unwrap() as u8;
-            bytes.push(if byte == b'%' { digit() * 16 + digit() } else { byte });
-        }
-        String::from_utf8(bytes).unwrap()
-    };
-    Some((value != "__HIVE_DEFAULT_PARTITION__").then(decoded))
+    Some((value != "__HIVE_DEFAULT_PARTITION__").then(|| decoded(value)))
 }
 
 fn file_rows(file: &Path, format: &WriteFormat, partition: Option<Option<String>>) -> Vec<String> {

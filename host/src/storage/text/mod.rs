@@ -14,7 +14,6 @@ pub use self::guess::number;
 pub use self::parse::Misfit;
 pub use self::parse::parse;
 pub use self::parse::shown;
-pub use self::parse::spelt;
 
 /// A point in time, in microseconds.
 #[must_use]

@@ -8,7 +8,8 @@ use arrow::array::StringArray;
 use arrow::compute::CastOptions;
 use arrow::compute::cast_with_options;
 use arrow::datatypes::DataType;
-use arrow::datatypes::TimeUnit;
+
+use crate::spelling;
 
 /// The first value that is not of the type asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +36,8 @@ pub fn parse(values: &StringArray, to: &DataType) -> Result<ArrayRef, Misfit> {
         || to.is_decimal()
     {
         for (index, value) in values.iter().enumerate() {
-            if let Some(why) = value.and_then(|value| dropped(value, to)) {
-                return Err(misfit(index, &format!("{}: {why}", spelt(to))));
+            if let Some(why) = value.and_then(|value| spelling::dropped(value, to)) {
+                return Err(misfit(index, &format!("{}: {why}", spelling::spelt(to))));
             }
         }
     }
@@ -49,60 +50,10 @@ pub fn parse(values: &StringArray, to: &DataType) -> Result<ArrayRef, Misfit> {
             .ok()
             .and_then(|cast| (0..values.len()).find(|i| values.is_valid(*i) && cast.is_null(*i)));
         match index {
-            Some(index) => misfit(index, &spelt(to)),
+            Some(index) => misfit(index, &spelling::spelt(to)),
             None => Misfit { index: 0, what: error.to_string() },
         }
     })
-}
-
-/// What of a text the cast to `to` would drop without a word.
-fn dropped(text: &str, to: &DataType) -> Option<&'static str> {
-    match to {
-        DataType::Date32 | DataType::Date64 => {
-            (text.len() > 10).then_some("it is more than a date")
-        }
-        DataType::Timestamp(unit, zone) => {
-            let digits = match unit {
-                TimeUnit::Second => 0,
-                TimeUnit::Millisecond => 3,
-                TimeUnit::Microsecond => 6,
-                TimeUnit::Nanosecond => 9,
-            };
-            let time = text.get(10..).unwrap_or_default();
-            let fraction = time.split_once('.').map_or("", |(_, rest)| rest);
-            if zone.is_none() && (time.ends_with(['Z', 'z']) || time.contains(['+', '-'])) {
-                return Some("it has a zone");
-            }
-            let finer = fraction.bytes().take_while(u8::is_ascii_digit).count() > digits;
-            finer.then_some("its fraction of a second is finer")
-        }
-        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => {
-            if text.contains(['e', 'E']) {
-                return Some("it has an exponent");
-            }
-            let fraction =
-                text.split_once('.').map_or("", |(_, fraction)| fraction).trim_end_matches('0');
-            (fraction.len() > usize::try_from(*scale).unwrap_or(0))
-                .then_some("it has more digits after the point")
-        }
-        _ => None,
-    }
-}
-
-/// A type as flow files spell it, near enough for a message.
-#[must_use]
-pub fn spelt(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Utf8 => "text".to_owned(),
-        DataType::Boolean => "a boolean".to_owned(),
-        DataType::Date32 | DataType::Date64 => "a date (YYYY-MM-DD)".to_owned(),
-        DataType::Timestamp(_, None) => "a timestamp without zone".to_owned(),
-        DataType::Timestamp(_, Some(_)) => "a timestamp".to_owned(),
-        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
-            format!("a decimal({precision},{scale})")
-        }
-        other => other.to_string().to_lowercase(),
-    }
 }
 
 /// A value for a message: quoted, and cut where it is long.
@@ -116,6 +67,8 @@ pub fn shown(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use arrow::datatypes::TimeUnit;
+
     use super::*;
 
     #[test]
