@@ -9,6 +9,7 @@ use arrow::array::StringArray;
 use arrow::array::cast::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use arrow::datatypes::Schema;
 use arrow::datatypes::TimeUnit;
 use arrow::datatypes::TimestampMicrosecondType;
 use arrow::error::ArrowError;
@@ -16,6 +17,8 @@ use chrono::DateTime;
 use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::utf8_percent_encode;
+
+use crate::name::ColumnName;
 
 use super::plain;
 use super::text::Misfit;
@@ -77,6 +80,17 @@ pub fn spell(column: &ArrayRef) -> Result<StringArray, ArrowError> {
 pub fn read(value: &str, data_type: &DataType) -> Result<ArrayRef, Misfit> {
     let text: ArrayRef = Arc::new(StringArray::from(vec![value]));
     plain::cast_exact(&text, data_type)
+}
+
+/// The types of partition columns.
+///
+/// # Errors
+/// Where the schema lacks one.
+pub fn types(schema: &Schema, columns: &[ColumnName]) -> Result<Vec<DataType>, ArrowError> {
+    let types = columns.iter().map(|column| {
+        schema.field_with_name(column.as_str()).map(|field| field.data_type().clone())
+    });
+    types.collect()
 }
 
 /// Values as somebody spelt them, in our spelling, so that they can be compared.

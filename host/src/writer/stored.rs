@@ -76,7 +76,6 @@ impl<'a> Stored<'a> {
         schema: &SchemaRef,
         look: impl Fn(&mut T, At, &RecordBatch) -> Result<(), StorageError> + Sync,
     ) -> Result<Vec<T>, StorageError> {
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let next = AtomicUsize::new(0);
         let work = || -> Result<T, StorageError> {
             let mut found = T::default();
@@ -90,14 +89,26 @@ impl<'a> Stored<'a> {
             }
             Ok(found)
         };
-        thread::scope(|scope| {
-            let workers: Vec<_> =
-                (0..cores.min(self.pieces.len())).map(|_| scope.spawn(work)).collect();
-            let ended = workers.into_iter().map(|worker| match worker.join() {
-                Ok(found) => found,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            ended.collect()
-        })
+        let workers = (0..cores().min(self.pieces.len())).map(|_| &work);
+        side_by_side(workers).into_iter().collect()
     }
+}
+
+/// The threads that work at a time.
+pub(super) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Runs all works at a time, each on a thread of its own; a panic goes on in the caller.
+pub(super) fn side_by_side<T: Send>(
+    works: impl Iterator<Item = impl FnOnce() -> T + Send>,
+) -> Vec<T> {
+    thread::scope(|scope| {
+        let workers: Vec<_> = works.map(|work| scope.spawn(work)).collect();
+        let ended = workers.into_iter().map(|worker| match worker.join() {
+            Ok(ended) => ended,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect()
+    })
 }

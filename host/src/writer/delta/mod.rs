@@ -13,9 +13,10 @@ use self::orphans::Orphans;
 use self::orphans::Removed;
 use self::orphans::Run;
 use self::orphans::canonical;
+use self::orphans::has_landed;
 use self::orphans::mark;
 use self::orphans::must_be_new;
-use self::orphans::refuse_unless_ours;
+use self::orphans::there_already;
 use super::Prepared;
 use super::Target;
 use super::WriteError;
@@ -61,8 +62,9 @@ struct DeltaPrepared {
 pub(super) async fn open(target: Target, landing: Landing) -> Result<Box<dyn Writer>, WriteError> {
     if must_be_new(&target)
         && let Some(table) = delta::open(&target.path).await?
+        && !has_landed(&target, &table).await?
     {
-        refuse_unless_ours(&target, &table).await?;
+        return Err(there_already(&target));
     }
     let made = sync::make_folder(&target.path)?;
     let landing = canonical(&target, landing)?;

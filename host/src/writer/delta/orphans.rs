@@ -91,18 +91,17 @@ pub(super) fn must_be_new(target: &Target) -> bool {
     target.change == TableChange::Create { if_exists: IfExists::Refuse }
 }
 
-/// A table that must be new may be there all the same: an earlier try of this run made it.
-pub(super) async fn refuse_unless_ours(
-    target: &Target,
-    table: &Snapshot,
-) -> Result<(), WriteError> {
-    if delta::landed_before(table, &mark(&target.run).app_id).await?.is_some() {
-        return Ok(());
-    }
+/// Whether the table has this run's commit already.
+pub(super) async fn has_landed(target: &Target, table: &Snapshot) -> Result<bool, StorageError> {
+    Ok(delta::landed_before(table, &mark(&target.run).app_id).await?.is_some())
+}
+
+/// A table that must be new is there, and not by an earlier try of this run.
+pub(super) fn there_already(target: &Target) -> WriteError {
     let at = Place::field(target.path.display().to_string(), "load_type");
     let problem = Problem::new(Code::Contradiction, at, "there is a table already")
         .hint("name another one, or use a strategy that writes to it");
-    Err(WriteError::Refused(vec![problem]))
+    WriteError::Refused(vec![problem])
 }
 
 /// The columns as the table gives them back.
@@ -132,17 +131,20 @@ impl Orphans {
         };
         let base = self.base().await?;
         Staged::remove_all(&std::mem::take(&mut self.rewritten))?;
-        if let Base::Table(table) = &base
-            && delta::landed_before(table, &mark(&self.run.target.run).app_id).await?.is_some()
-        {
-            // Guards hold for the table before this run, not for what it has left.
-            let counts = Counts {
-                rows_written: rows,
-                rows_unchanged: rows,
-                rows_deleted: Some(0),
-                ..Counts::default()
-            };
-            return Ok(Judged { base, removed: Removed::Nothing, counts });
+        if let Base::Table(table) = &base {
+            if has_landed(&self.run.target, table).await? {
+                // Guards hold for the table before this run, not for what it has left.
+                let counts = Counts {
+                    rows_written: rows,
+                    rows_unchanged: rows,
+                    rows_deleted: Some(0),
+                    ..Counts::default()
+                };
+                return Ok(Judged { base, removed: Removed::Nothing, counts });
+            }
+            if must_be_new(&self.run.target) {
+                return Err(there_already(&self.run.target));
+            }
         }
         guard_empty(&self.run.target, rows)?;
         let stored = match (&self.against, &base) {
@@ -197,7 +199,7 @@ impl Orphans {
                 let deleted = files.iter().map(|file| file.rows).sum();
                 (Removed::Files(files), Counts { rows_deleted: deleted, ..counts })
             }
-            // What looks at stored rows was done above; `fit` refuses to create what is there.
+            // What looks at stored rows was done above; what must be new is refused before.
             TableChange::Append {}
             | TableChange::Create { if_exists: IfExists::Refuse }
             | TableChange::Replace { scope: Scope::Predicate(_), .. }
@@ -208,12 +210,7 @@ impl Orphans {
     /// The table's files of the partitions that staged rows are in.
     async fn in_staged_partitions(&self, table: &Snapshot) -> Result<Vec<StoredFile>, WriteError> {
         let Target { path, partition_columns, .. } = &self.run.target;
-        let columns = partition_columns.iter().map(|column| {
-            let field = self.run.landing.rows.field_with_name(column.as_str());
-            field.map(|field| field.data_type().clone())
-        });
-        let types: Vec<_> = columns
-            .collect::<Result<_, _>>()
+        let types = partition::types(&self.run.landing.rows, partition_columns)
             .map_err(StorageError::library(path, "find its partition columns"))?;
         let staged = self.staged.iter().flat_map(|staged| &staged.files);
         let staged: HashSet<_> = staged.map(|file| &file.values).collect();
@@ -246,16 +243,13 @@ impl Orphans {
             let what = "its columns have changed while rows were staged".to_owned();
             return Err(WriteError::Conflict { path: path.clone(), what });
         }
-        let Some(table) = table else {
-            return Ok(Base::Nothing {
+        Ok(match table {
+            Some(table) => Base::Table(table),
+            None => Base::Nothing {
                 schema: SchemaRef::clone(&self.run.landing.table),
                 partition_columns: partition_columns.clone(),
-            });
-        };
-        if must_be_new(target) {
-            refuse_unless_ours(target, &table).await?;
-        }
-        Ok(Base::Table(table))
+            },
+        })
     }
 
     pub(super) fn remove(&self) -> Result<(), WriteError> {

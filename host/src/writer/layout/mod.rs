@@ -11,8 +11,6 @@ use std::collections::HashMap;
 use std::collections::HashSet;
 use std::path::Path;
 
-use arrow::datatypes::DataType;
-
 use self::work::Work;
 use super::Target;
 use super::WriteError;
@@ -176,12 +174,7 @@ async fn partitions(
     facts: &TableFacts,
     version: u64,
 ) -> Result<Vec<Vec<StoredFile>>, Reason> {
-    let types = facts.partition_columns.iter().map(|column| {
-        let field = facts.schema.field_with_name(column.as_str());
-        field.map(|field| field.data_type().clone())
-    });
-    let types: Vec<DataType> = types
-        .collect::<Result<_, _>>()
+    let types = partition::types(&facts.schema, &facts.partition_columns)
         .map_err(StorageError::library(path, "find its partition columns"))?;
     // Another engine may spell the same value in another way.
     let respelt = |values: &Values| {

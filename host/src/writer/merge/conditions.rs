@@ -36,8 +36,9 @@ struct Pairs {
     stored: Vec<String>,
     /// Its columns of the staged rows.
     places: Vec<usize>,
-    /// These columns of all staged rows.
+    /// These columns of all staged rows, and the memory that they came with.
     staged: Vec<RecordBatch>,
+    bytes: u64,
 }
 
 impl Conditions {
@@ -67,6 +68,7 @@ impl Conditions {
                 places: places.into_iter().map(|place| place - width).collect(),
                 condition,
                 staged: Vec::new(),
+                bytes: 0,
             })
         });
         Ok(Self {
@@ -83,7 +85,9 @@ impl Conditions {
     ) -> Result<Option<BooleanArray>, StorageError> {
         if let Some(pairs) = &mut self.pairs {
             let columns = rows.project(&pairs.places);
-            pairs.staged.push(columns.map_err(StorageError::library(&self.path, "keep rows"))?);
+            let columns = columns.map_err(StorageError::library(&self.path, "keep rows"))?;
+            pairs.bytes += columns.get_array_memory_size() as u64;
+            pairs.staged.push(columns);
         }
         let Some(delete_when) = &self.delete_when else { return Ok(None) };
         let columns = rows.project(delete_when.columns());
@@ -94,8 +98,7 @@ impl Conditions {
 
     /// The memory that the staged rows' columns take.
     pub(super) fn bytes(&self) -> u64 {
-        let staged = self.pairs.iter().flat_map(|pairs| &pairs.staged);
-        staged.map(|rows| rows.get_array_memory_size() as u64).sum()
+        self.pairs.as_ref().map_or(0, |pairs| pairs.bytes)
     }
 
     /// The stored columns that a condition on pairs reads.

@@ -17,7 +17,6 @@ mod picks;
 mod prune;
 mod repeats;
 mod rewrite;
-
 mod update;
 mod versions;
 
@@ -225,11 +224,9 @@ impl Intake {
         if let Missing::RemoveInPartitions { column } = &self.merge.missing
             && let Some(values) = rows.column_by_name(column.as_str())
         {
-            for value in &partition::spell(values)? {
-                if !self.partitions.contains(&value.map(str::to_owned)) {
-                    self.partitions.insert(value.map(str::to_owned));
-                }
-            }
+            let spelt = partition::spell(values)?;
+            let distinct: HashSet<Option<&str>> = spelt.iter().collect();
+            self.partitions.extend(distinct.into_iter().map(|value| value.map(str::to_owned)));
         }
         Ok(())
     }

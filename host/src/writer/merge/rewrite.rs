@@ -1,9 +1,7 @@
 //! The second pass: files with edits are written anew, row by row in their order; new rows follow. Cores share the work by
 //! stretches of row groups, so that rows that were near each other stay so.
 
-use std::num::NonZero;
 use std::sync::Arc;
-use std::thread;
 
 use super::Effect;
 use super::Intake;
@@ -20,6 +18,8 @@ use crate::writer::stage::Staging;
 use crate::writer::staged::Staged;
 use crate::writer::stored::At;
 use crate::writer::stored::Stored;
+use crate::writer::stored::cores;
+use crate::writer::stored::side_by_side;
 
 /// Edits by place.
 pub(super) type Edits<'a> = &'a [(At, Edit)];
@@ -70,16 +70,8 @@ impl Intake {
             let (staged, sealed) = staging.finish();
             (staged, written.and(sealed))
         };
-        let written: Vec<(Staged, Result<(), WriteError>)> = thread::scope(|scope| {
-            let work = &work;
-            let workers: Vec<_> =
-                stretches.iter().map(|stretch| scope.spawn(move || work(stretch))).collect();
-            let ended = workers.into_iter().map(|worker| match worker.join() {
-                Ok(ended) => ended,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            ended.collect()
-        });
+        let work = &work;
+        let written = side_by_side(stretches.iter().map(|stretch| move || work(stretch)));
         let (staged, results): (Vec<_>, Vec<_>) = written.into_iter().unzip();
         if let Err(error) = results.into_iter().collect::<Result<(), _>>() {
             // What went wrong first is what the user has to know.
@@ -142,7 +134,7 @@ fn stretches(stored: &Stored<'_>, touched: &[usize]) -> Vec<Stretch> {
         .flat_map(|file| stored.files[*file].pieces().into_iter().map(move |piece| (*file, piece)))
         .collect();
     let rows: u64 = pieces.iter().map(|(_, piece)| piece.rows).sum();
-    let cores = thread::available_parallelism().map_or(1, NonZero::get) as u64;
+    let cores = cores() as u64;
     let share = rows.div_ceil(cores.min(rows / CORE_ROWS).max(1));
     let mut stretches = vec![Stretch::default()];
     for (file, piece) in pieces {

@@ -1,15 +1,12 @@
 //! Versions of a key: staged rows in order of time meet the stored versions; `history` decides key by key.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use arrow::array::Array;
 use arrow::array::AsArray;
 use arrow::array::RecordBatch;
 use arrow::array::TimestampMicrosecondArray;
 use arrow::compute::cast;
-use arrow::datatypes::Field;
-use arrow::datatypes::Schema;
 
 use super::Intake;
 use super::decision::Decision;
@@ -53,7 +50,6 @@ struct Reader<'a> {
     index: &'a Index,
     from: RowBytes,
     to: RowBytes,
-    sequence: RowBytes,
 }
 
 impl Intake {
@@ -195,13 +191,11 @@ impl Intake {
         }
         let failed = || StorageError::library(&self.path, "read the run's time");
         let field = self.landing.rows.field_with_name(versions.effective.as_str());
-        let data_type = field.map_err(failed())?.data_type().clone();
+        let data_type = field.map_err(failed())?.data_type();
         let started = target.run.started_at.timestamp_micros();
         let now = TimestampMicrosecondArray::from(vec![started]).with_timezone("UTC");
-        let now = cast(&now, &data_type).map_err(failed())?;
-        let schema = Schema::new(vec![Field::new(versions.effective.as_str(), data_type, true)]);
-        let batch = RecordBatch::try_new(Arc::new(schema), vec![now]).map_err(failed())?;
-        let now: Moment = self.moment.rows(&batch).map_err(failed())?.row(0).data().into();
+        let now = cast(&now, data_type).map_err(failed())?;
+        let now: Moment = self.moment.of(&now).map_err(failed())?.row(0).data().into();
         let later = missing.iter().filter(|(_, from)| *from >= now).count();
         if later > 0 {
             let what = format!(
@@ -230,15 +224,13 @@ struct Chosen {
 
 impl Chosen {
     fn refuse(&mut self, refusal: Refusal, staged: &[u32]) {
-        let (row, same_kind) = match refusal {
-            Refusal::Tie(row, _) | Refusal::Differs(row) | Refusal::Late(row) => {
-                (staged[row], std::mem::discriminant(&refusal))
-            }
-            Refusal::Overlap => (staged[0], std::mem::discriminant(&refusal)),
+        let row = match refusal {
+            Refusal::Tie(row, _) | Refusal::Differs(row) | Refusal::Late(row) => row,
+            Refusal::Overlap => 0,
         };
         let (first, rows) = self.refused.get_or_insert((refusal, Vec::new()));
-        if std::mem::discriminant(first) == same_kind {
-            rows.push(row);
+        if std::mem::discriminant(first) == std::mem::discriminant(&refusal) {
+            rows.push(staged[row]);
         }
     }
 }
@@ -251,28 +243,25 @@ impl<'a> Reader<'a> {
     ) -> Result<Self, arrow::error::ArrowError> {
         let table = &intake.landing.table;
         let one = |name: &str| RowBytes::ascending(table, &[name.to_owned()]);
-        let by: Vec<_> =
-            versions.sequence_by.iter().map(|column| column.as_str().to_owned()).collect();
         Ok(Self {
             intake,
             versions,
             index,
             from: one(versions.valid_from.as_str())?,
             to: one(versions.valid_to.as_str())?,
-            sequence: RowBytes::ascending(table, &by)?,
         })
     }
 
     fn look(&self, found: &mut Found, at: At, batch: &RecordBatch) -> Result<(), StorageError> {
-        let Intake { path, key, content, seed, merge, keys, .. } = self.intake;
+        let Intake { path, key, content, order, seed, merge, keys, .. } = self.intake;
         let failed = || StorageError::library(path, "compare stored versions");
         let stored_keys = key.digests(batch, *seed).map_err(failed())?;
         let contents = content.digests(batch, *seed).map_err(failed())?;
         let from = self.from.rows(batch).map_err(failed())?;
         let to = self.to.rows(batch).map_err(failed())?;
-        let sequences = match self.sequence.is_empty() {
+        let sequences = match order.is_empty() {
             true => None,
-            false => Some(self.sequence.rows(batch).map_err(failed())?),
+            false => Some(order.rows(batch).map_err(failed())?),
         };
         let flags = batch.column_by_name(self.versions.is_current.as_str());
         let flags = flags.map(|column| column.as_boolean());
