@@ -6,8 +6,10 @@ use serde_json::Map;
 use serde_json::Value;
 
 use super::ComponentSource;
+use super::Judge;
 use super::Rule;
 use super::Step;
+use super::Work;
 use super::blocks::COMPONENT;
 use super::blocks::RULE;
 use super::blocks::STEP;
@@ -123,7 +125,8 @@ pub(super) fn steps(report: &Report, flow: &Fields<'_>, components: &Components)
 fn step(report: &Report, node: &Node, spot: &Spot, components: &Components) -> Option<Step> {
     let (fields, spot) = typed(report, &STEP, node, spot)?;
     fields.word("on_failure");
-    work(report, &fields, &spot, components)
+    let (component, config) = component_of(report, &fields, components)?;
+    Some(Step { work: Work::Component { component, config }, at: report.place(&spot) })
 }
 
 /// The flow's rules.
@@ -170,18 +173,19 @@ fn rule(report: &Report, node: &Node, spot: &Spot, components: &Components) -> O
         Some("quarantine") => Severity::Quarantine,
         _ => Severity::Fail,
     };
-    let step = work(report, &fields, &spot, components)?;
-    let name = name.map_or_else(|| step.component.to_string(), |name| name.value);
-    Some(Rule { name, step, severity })
+    let (component, config) = component_of(report, &fields, components)?;
+    let name = name.map_or_else(|| component.to_string(), |name| name.value);
+    let judge = Judge::Component { component, config };
+    let on_null = judge.on_null();
+    Some(Rule { name, judge, filter: None, on_null, severity, at: report.place(&spot) })
 }
 
 /// The component and the configuration of a step or rule.
-fn work(
+fn component_of(
     report: &Report,
     fields: &Fields<'_>,
-    spot: &Spot,
     components: &Components,
-) -> Option<Step> {
+) -> Option<(ComponentName, Value)> {
     let config = fields.json("config").unwrap_or_else(|| Value::Object(Map::new()));
     let name = fields.text("component")?;
     if name.value.starts_with("std:") {
@@ -201,8 +205,7 @@ fn work(
         report.add_hint(Code::UnknownName, &name.spot, what, hint);
         return None;
     }
-    let component = ComponentName::new(name.value).ok()?;
-    Some(Step { component, config, at: report.place(spot) })
+    Some((ComponentName::new(name.value).ok()?, config))
 }
 
 /// The fields of a step or rule whose type is `component`. Other types are told and give `None`.

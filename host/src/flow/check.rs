@@ -50,7 +50,7 @@ pub(super) fn rule_names(report: &Report, rules: &[Rule]) {
         if rules[..index].iter().any(|other| other.name == rule.name) {
             let what = format!("two rules are named `{}`", rule.name);
             let hint = "give one of them a `name`; without it a rule has its component's";
-            report.take(Problem::new(Code::WrongValue, rule.step.at.clone(), what).hint(hint));
+            report.take(Problem::new(Code::WrongValue, rule.at.clone(), what).hint(hint));
         }
     }
 }

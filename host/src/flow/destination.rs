@@ -186,6 +186,8 @@ fn read<'a>(
         name: name?,
         path: path.value,
         format: write_format(format, &options)?,
+        transforms: Vec::new(),
+        rules: Vec::new(),
         load: load?,
         columns: columns.map(|columns| columns.value),
         partition_columns: partition_columns.map(|columns| columns.value).unwrap_or_default(),

@@ -27,9 +27,11 @@ mod projection;
 mod properties;
 mod read;
 mod report;
+mod rule;
 mod scalars;
 mod schema;
 mod source;
+mod step;
 mod template;
 mod types;
 mod values;
@@ -45,20 +47,20 @@ use std::path::PathBuf;
 
 use arrow::datatypes::DataType;
 use serde::Serialize;
-use serde_json::Value;
 
 pub use self::load::*;
 pub use self::read::ReadContext;
 pub use self::read::read;
+pub use self::rule::*;
 pub use self::schema::json_schema;
+pub use self::step::*;
 use crate::name::ColumnName;
 use crate::name::ComponentName;
 use crate::name::DestinationName;
 use crate::name::FlowName;
 use crate::problem::Place;
-use crate::table::Severity;
 
-/// One batch job: a source, transforms, rules, destinations.
+/// One batch job: sources, transforms, rules, destinations.
 #[derive(Debug, Clone)]
 pub struct Flow {
     /// The flow's name.
@@ -71,12 +73,16 @@ pub struct Flow {
     pub vars: BTreeMap<String, String>,
     /// Components by the name that the flow gives them.
     pub components: BTreeMap<ComponentName, ComponentSource>,
-    /// Where rows come from.
+    /// Where the rows of the main chain come from.
     pub source: Source,
+    /// Sources that steps and rules name, in the file's order; each of them is named by one.
+    pub other_sources: Vec<Source>,
     /// The main chain, in order.
     pub transforms: Vec<Step>,
     /// Rules on the main chain's result.
     pub rules: Vec<Rule>,
+    /// The largest share of the rows read that may be set aside before the run fails, from 0 to 1.
+    pub max_quarantine_fraction: Option<f64>,
     /// Where rows of `quarantine` rules and rejected rows go; `None` means Parquet in the state folder.
     pub quarantine: Option<Destination>,
     /// At least one, names unique.
@@ -96,28 +102,6 @@ pub struct ComponentSource {
     pub digest: Option<String>,
     /// Where the flow says so.
     pub at: Place,
-}
-
-/// A component at work in a chain.
-#[derive(Debug, Clone)]
-pub struct Step {
-    /// The component, by its name in `components`.
-    pub component: ComponentName,
-    /// Its configuration, handed over as JSON.
-    pub config: Value,
-    /// Where the flow says so.
-    pub at: Place,
-}
-
-/// A component that judges, and what its hits lead to.
-#[derive(Debug, Clone)]
-pub struct Rule {
-    /// A name for reports; the component's where none is given. Unique in the flow.
-    pub name: String,
-    /// The component and its configuration.
-    pub step: Step,
-    /// What a hit leads to.
-    pub severity: Severity,
 }
 
 /// What to read. `columns` names the projection, in order; all columns where it is `None`.
@@ -192,6 +176,10 @@ pub struct Destination {
     pub path: PathBuf,
     /// How rows are written.
     pub format: WriteFormat,
+    /// Its own steps, from the main chain's result on; none at a quarantine.
+    pub transforms: Vec<Step>,
+    /// Rules on the result of its own steps; none at a quarantine.
+    pub rules: Vec<Rule>,
     /// The load strategy.
     pub load: Load,
     /// The columns written, in this order; all where `None`.

@@ -192,8 +192,10 @@ fn build(report: &Report, path: &Path, tree: &Node) -> Option<Flow> {
             .map(|(name, source)| Some((ComponentName::new(name).ok()?, source?)))
             .collect::<Option<_>>()?,
         source: source?,
+        other_sources: Vec::new(),
         transforms,
         rules,
+        max_quarantine_fraction: None,
         quarantine: quarantine.map(|written| written.destination),
         destinations: destinations.into_iter().map(|written| written.destination).collect(),
         limits,

@@ -43,6 +43,8 @@ pub fn destination(flow: &Flow, run_id: &RunId) -> Destination {
         name: DestinationName::quarantine(),
         path: flow.state.join("quarantine").join(flow.name.as_str()).join(run_id.as_str()),
         format: WriteFormat::Parquet(ParquetWrite::default()),
+        transforms: Vec::new(),
+        rules: Vec::new(),
         load: Load::Append {},
         schema_change: SchemaChange::default(),
         layout: Layout::default(),

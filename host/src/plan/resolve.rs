@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
+use serde_json::Value;
 
 use crate::component::ColumnSource;
 use crate::component::OpenedTransform;
@@ -11,7 +12,7 @@ use crate::component::Statefulness;
 use crate::flow::Destination;
 use crate::flow::Flow;
 use crate::flow::Rule;
-use crate::flow::Step;
+use crate::name::ComponentName;
 use crate::plan::DestinationPlan;
 use crate::plan::FilePlan;
 use crate::plan::Plan;
@@ -43,14 +44,15 @@ use crate::table::TableChange;
 /// Every problem of the flow against the facts, in the flow's order.
 pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
     let mut problems = Vec::new();
-    let steps: Vec<_> =
-        flow.transforms.iter().zip(&facts.steps).scan(Arc::clone(&facts.schema), step).collect();
+    let steps = flow.transforms.iter().filter_map(|step| step.work.component()).zip(&facts.steps);
+    let steps: Vec<_> = steps.scan(Arc::clone(&facts.schema), step).collect();
     let main = facts.steps.last().map_or(&facts.schema, |last| &last.opened.output);
     let rules: Vec<_> = flow
         .rules
         .iter()
+        .filter_map(|rule| Some((rule, rule.judge.component()?)))
         .zip(&facts.rules)
-        .map(|(rule, facts)| judge(rule, facts, main, &mut problems))
+        .map(|((rule, by), facts)| judge(rule, by, facts, main, &mut problems))
         .collect();
     let destinations = flow.destinations.iter().zip(&facts.targets);
     let destinations: Vec<_> = destinations
@@ -86,7 +88,7 @@ pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
 #[expect(clippy::unnecessary_wraps, reason = "the shape that `scan` takes")]
 fn step(
     input: &mut SchemaRef,
-    (step, facts): (&Step, &ComponentFacts<OpenedTransform>),
+    ((component, config), facts): ((&ComponentName, &Value), &ComponentFacts<OpenedTransform>),
 ) -> Option<StepPlan> {
     let ComponentFacts { digest, descriptor, opened } = facts;
     let carried = opened
@@ -95,10 +97,10 @@ fn step(
         .zip(opened.output.fields())
         .filter(|(from, _)| matches!(from, ColumnSource::Input(_)));
     let plan = StepPlan {
-        component: step.component.to_string(),
+        component: component.to_string(),
         digest: digest.clone(),
         described_as: format!("{} {}", descriptor.name, descriptor.version),
-        config: step.config.clone(),
+        config: config.clone(),
         row_effect: opened.row_effect,
         statefulness: opened.statefulness.clone(),
         enters: names_at(input, &opened.projection),
@@ -113,6 +115,7 @@ fn step(
 
 fn judge(
     rule: &Rule,
+    (component, config): (&ComponentName, &Value),
     facts: &ComponentFacts<crate::component::OpenedRule>,
     main: &SchemaRef,
     problems: &mut Vec<Problem>,
@@ -121,17 +124,17 @@ fn judge(
     if rule.severity.removes_rows() && opened.statefulness != Statefulness::Stateless {
         let what = format!(
             "rule `{}`: component `{}` judges rows only when it has seen them all; with severity drop or quarantine that is not offered yet",
-            rule.name, rule.step.component
+            rule.name, component
         );
         let hint = "use severity fail or warn, or a rule that judges each row by itself";
-        problems.push(Problem::new(Code::NotOffered, rule.step.at.clone(), what).hint(hint));
+        problems.push(Problem::new(Code::NotOffered, rule.at.clone(), what).hint(hint));
     }
     RulePlan {
         name: rule.name.clone(),
-        component: rule.step.component.to_string(),
+        component: component.to_string(),
         digest: digest.clone(),
         described_as: format!("{} {}", descriptor.name, descriptor.version),
-        config: rule.step.config.clone(),
+        config: config.clone(),
         severity: rule.severity,
         statefulness: opened.statefulness.clone(),
         enters: names_at(main, &opened.projection),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
+use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::component::Component;
@@ -16,7 +17,6 @@ use crate::component::admit::admit;
 use crate::component::config;
 use crate::flow::Destination;
 use crate::flow::Flow;
-use crate::flow::Step;
 use crate::name::ComponentName;
 use crate::plan::facts::ComponentFacts;
 use crate::plan::facts::Facts;
@@ -25,6 +25,7 @@ use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
 use crate::run::error::RunError;
+use crate::run::offered;
 use crate::run::world::World;
 use crate::sandbox::Breach;
 use crate::sandbox::Cache;
@@ -46,6 +47,14 @@ pub(super) struct Gathered {
     pub(super) steps: Vec<Arc<TransformPool>>,
     pub(super) rules: Vec<Arc<RulePool>>,
     pub(super) source: Discovered,
+}
+
+/// A component at work: a step's, or a rule's.
+#[derive(Clone, Copy)]
+struct Use<'a> {
+    component: &'a ComponentName,
+    config: &'a Value,
+    at: &'a Place,
 }
 
 /// A component that is compiled and described.
@@ -73,20 +82,18 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
     let mut schema = Arc::clone(&source.schema);
     let mut steps = Vec::new();
     let mut step_facts = Vec::new();
-    for step in &flow.transforms {
-        let known = &loaded[&step.component];
-        let pool = TransformPool::open(&known.compiled, context, &step.config, &schema)
+    for step in steps_of(flow) {
+        let known = &loaded[step.component];
+        let pool = TransformPool::open(&known.compiled, context, step.config, &schema)
             .map_err(|error| refusal(error, step))?;
         schema = Arc::clone(&pool.opened().output);
         step_facts.push(facts(known, pool.opened().clone()));
         steps.push(Arc::new(pool));
     }
     let rules = open_rules(flow, &loaded, context, &schema)?;
-    let rule_facts = flow
-        .rules
-        .iter()
+    let rule_facts = rules_of(flow)
         .zip(&rules)
-        .map(|(rule, pool)| facts(&loaded[&rule.step.component], pool.opened().clone()));
+        .map(|(rule, pool)| facts(&loaded[rule.component], pool.opened().clone()));
     let run_id = &context.run_id;
     let facts = Facts {
         run_id: run_id.clone(),
@@ -115,15 +122,10 @@ fn open_rules(
 ) -> Result<Vec<Arc<RulePool>>, RunError> {
     let mut pools = Vec::new();
     let mut problems = Vec::new();
-    for rule in &flow.rules {
-        match RulePool::open(
-            &loaded[&rule.step.component].compiled,
-            context,
-            &rule.step.config,
-            schema,
-        ) {
+    for rule in rules_of(flow) {
+        match RulePool::open(&loaded[rule.component].compiled, context, rule.config, schema) {
             Ok(pool) => pools.push(Arc::new(pool)),
-            Err(error) => match refusal(error, &rule.step) {
+            Err(error) => match refusal(error, rule) {
                 RunError::Problems(more) => problems.extend(more),
                 other => return Err(other),
             },
@@ -138,17 +140,18 @@ pub(super) fn load(
     world: World,
     limits: &Limits,
 ) -> Result<BTreeMap<ComponentName, Loaded>, RunError> {
+    offered::check(flow).map_err(RunError::Problems)?;
     let cache = world.code_folder().and_then(|folder| Cache::open(&folder));
     let engine = Engine::new(limits.wasm_stack_bytes, cache).map_err(RunError::Engine)?;
     let limits = Arc::new(limits.clone());
     let mut loaded = BTreeMap::new();
     let mut tried = BTreeSet::new();
     let mut problems = Vec::new();
-    let transforms = flow.transforms.iter().map(|step| (step, Kind::Transform));
-    let rules = flow.rules.iter().map(|rule| (&rule.step, Kind::Rule));
-    let uses: Vec<(&Step, Kind)> = transforms.chain(rules).collect();
+    let transforms = steps_of(flow).map(|step| (step, Kind::Transform));
+    let rules = rules_of(flow).map(|rule| (rule, Kind::Rule));
+    let uses: Vec<(Use<'_>, Kind)> = transforms.chain(rules).collect();
     for (step, _) in &uses {
-        let name = &step.component;
+        let name = step.component;
         if !tried.insert(name) {
             continue;
         }
@@ -170,10 +173,10 @@ pub(super) fn load(
         }
     }
     for (step, due) in uses {
-        let Some(known) = loaded.get(&step.component) else { continue };
+        let Some(known) = loaded.get(step.component) else { continue };
         let is = known.compiled.component().kind;
         if is == due {
-            problems.extend(config::check(&step.config, &known.descriptor, &step.at));
+            problems.extend(config::check(step.config, &known.descriptor, step.at));
         } else {
             let what = format!(
                 "component `{}` is a {}, where a {} is due",
@@ -185,6 +188,20 @@ pub(super) fn load(
         }
     }
     if problems.is_empty() { Ok(loaded) } else { Err(RunError::Problems(problems)) }
+}
+
+fn steps_of(flow: &Flow) -> impl Iterator<Item = Use<'_>> {
+    flow.transforms.iter().filter_map(|step| {
+        let (component, config) = step.work.component()?;
+        Some(Use { component, config, at: &step.at })
+    })
+}
+
+fn rules_of(flow: &Flow) -> impl Iterator<Item = Use<'_>> {
+    flow.rules.iter().filter_map(|rule| {
+        let (component, config) = rule.judge.component()?;
+        Some(Use { component, config, at: &rule.at })
+    })
 }
 
 fn describe(
@@ -203,7 +220,7 @@ fn facts<O>(known: &Loaded, opened: O) -> ComponentFacts<O> {
 }
 
 /// A component's refusal as problems of the step that uses it; anything else as the sandbox's error.
-fn refusal(error: SandboxError, step: &Step) -> RunError {
+fn refusal(error: SandboxError, step: Use<'_>) -> RunError {
     match error.breach {
         Breach::Refused(problems) => {
             RunError::Problems(problems.into_iter().map(|problem| placed(problem, step)).collect())
@@ -216,7 +233,7 @@ fn refusal(error: SandboxError, step: &Step) -> RunError {
     }
 }
 
-fn placed(problem: Problem, step: &Step) -> Problem {
+fn placed(problem: Problem, step: Use<'_>) -> Problem {
     let field = format!("{}.{}", step.at.field, problem.at.field);
     let what = format!("component `{}` refuses: {}", step.component, problem.what);
     Problem { at: Place { field, ..step.at.clone() }, what, ..problem }

@@ -34,6 +34,7 @@ mod fanout;
 mod gather;
 mod landing;
 mod layout;
+mod offered;
 mod quarantine;
 mod recording;
 mod streaming;

@@ -5,11 +5,13 @@ use std::fmt::Write;
 use wasmhost::flow::ComponentSource;
 use wasmhost::flow::Destination;
 use wasmhost::flow::Flow;
+use wasmhost::flow::Judge;
 use wasmhost::flow::Layout;
 use wasmhost::flow::Rule;
 use wasmhost::flow::SchemaChange;
 use wasmhost::flow::Source;
 use wasmhost::flow::Step;
+use wasmhost::flow::Work;
 
 macro_rules! json {
     ($value:expr) => {
@@ -25,8 +27,10 @@ pub(super) fn flow(flow: &Flow) -> String {
         vars,
         components,
         source,
+        other_sources,
         transforms,
         rules,
+        max_quarantine_fraction,
         quarantine,
         destinations,
         limits,
@@ -46,10 +50,12 @@ pub(super) fn flow(flow: &Flow) -> String {
         ));
     }
     line(self::source(source));
-    transforms.iter().for_each(|step| line(format!("step {}", self::step(step))));
-    for Rule { name, step, severity } in rules {
-        line(format!("rule {name} {severity:?}: {}", self::step(step)));
-    }
+    other_sources.iter().for_each(|other| line(format!("other {}", self::source(other))));
+    transforms.iter().for_each(|step| line(self::step(step)));
+    rules.iter().for_each(|rule| line(self::rule(rule)));
+    max_quarantine_fraction
+        .iter()
+        .for_each(|fraction| line(format!("max_quarantine_fraction {fraction}")));
     quarantine
         .iter()
         .for_each(|quarantine| line(format!("quarantine {}", destination(quarantine))));
@@ -91,9 +97,26 @@ fn source(source: &Source) -> String {
 }
 
 fn step(step: &Step) -> String {
-    let Step { component, config, at } = step;
+    let Step { work, at } = step;
     assert!(at.line.is_some());
-    format!("{component} {config}")
+    match work {
+        Work::Component { component, config } => format!("step {component} {config}"),
+        built_in => format!("step {}", json!(built_in)),
+    }
+}
+
+fn rule(rule: &Rule) -> String {
+    let Rule { name, judge, filter, on_null, severity, at } = rule;
+    assert!(at.line.is_some());
+    let filter: String = filter.iter().map(|filter| format!(" where {filter:?}")).collect();
+    match judge {
+        Judge::Component { component, config } => {
+            format!("rule {name} {severity:?}{filter}: {component} {config}")
+        }
+        built_in => {
+            format!("rule {name} {severity:?}{filter}, null {on_null:?}: {}", json!(built_in))
+        }
+    }
 }
 
 fn destination(destination: &Destination) -> String {
@@ -101,6 +124,8 @@ fn destination(destination: &Destination) -> String {
         name,
         path,
         format,
+        transforms,
+        rules,
         load,
         columns,
         partition_columns,
@@ -111,6 +136,8 @@ fn destination(destination: &Destination) -> String {
     } = destination;
     assert!(at.line.is_some());
     let mut out = format!("{name} {} {} {}", path.display(), json!(format), json!(load));
+    transforms.iter().for_each(|step| write!(out, "\n  {}", self::step(step)).unwrap());
+    rules.iter().for_each(|rule| write!(out, "\n  {}", self::rule(rule)).unwrap());
     columns.iter().for_each(|columns| write!(out, "\n  columns {}", json!(columns)).unwrap());
     if !partition_columns.is_empty() {
         write!(out, "\n  partition_columns {}", json!(partition_columns)).unwrap();
