@@ -8,13 +8,13 @@ use super::fields::later;
 use super::options::MERGE_OPTIONS;
 use super::options::READ_OPTIONS;
 use super::options::WRITE_OPTIONS;
+use super::rule_blocks::RULES;
+use super::step_blocks::STEPS;
 use super::words;
 
 const INCREMENTAL: &str = "belongs to incremental loads, which this version does not have";
 const CATALOGS: &str = "belongs to catalogs, which this version does not have";
 const FOLDERS_BY_DATE: &str = "(folders by date) is not in this version";
-const NULLS_OF_COMPONENTS: &str =
-    "does not apply to a component rule, which treats NULL in its own way";
 
 /// The whole file.
 pub(super) static FLOW: Block = Block {
@@ -34,14 +34,18 @@ pub(super) static FLOW: Block = Block {
             Kind::Named(&COMPONENT),
             "The components that transforms and rules run, by name.",
         ),
-        field("source", Kind::OneOrNamed(&SOURCE), "Where rows come from.")
+        field(
+            "source",
+            Kind::OneOrNamed(&SOURCE),
+            "Where rows come from; or several sources by name, of which `main` or else the first is transformed, and the others are named by steps and rules.",
+        )
             .aliases(&["sources", "input", "inputs"])
             .required(),
-        field("transforms", Kind::Chain(&STEP), "The main chain, in order.")
+        field("transforms", Kind::Chain(&STEPS), "The main chain, in order.")
             .aliases(&["transformations", "transform"]),
         field(
             "rules",
-            Kind::ChainOrMap(&RULE),
+            Kind::ChainOrMap(&RULES),
             "Judged on the main chain's result, before any destination.",
         )
         .aliases(&["validations", "quality_rules"]),
@@ -49,6 +53,11 @@ pub(super) static FLOW: Block = Block {
             "quarantine",
             Kind::Block(&super::destinations::DESTINATION),
             "Where quarantined and rejected rows go; Parquet in the state folder by default.",
+        ),
+        field(
+            "max_quarantine_fraction",
+            Kind::Fraction,
+            "The largest share of the rows read that may go to the quarantine before the run fails.",
         ),
         field("destinations", Kind::OneOrMany(&super::destinations::DESTINATION), "Where rows go.")
             .aliases(&["destination", "output", "outputs", "target"])
@@ -192,37 +201,3 @@ pub(super) const SCHEMA_FIELD: Field = field(
 .aliases(&["schema_name"]);
 /// `table`, likewise.
 pub(super) const TABLE_FIELD: Field = field("table", Kind::Text, "See `schema`.");
-
-/// A step of the main chain.
-pub(super) static STEP: Block = Block {
-    name: "a component step",
-    doc: "A step of the main chain. Rows that it rejects go to the quarantine.",
-    lifts_configure: false,
-    fields: &[
-        field("type", Kind::Word(words::STEP_TYPES), "The kind of step.").required(),
-        COMPONENT_FIELD,
-        CONFIG_FIELD,
-        field("on_failure", Kind::Word(words::ON_FAILURE), "What a failing batch leads to."),
-    ],
-};
-
-/// A rule.
-pub(super) static RULE: Block = Block {
-    name: "a component rule",
-    doc: "A rule on the main chain's result.",
-    lifts_configure: false,
-    fields: &[
-        field("type", Kind::Word(words::RULE_TYPES), "The kind of rule.").required(),
-        COMPONENT_FIELD,
-        CONFIG_FIELD,
-        field("severity", Kind::Word(words::SEVERITIES), "What a hit leads to; `fail` by default."),
-        field("name", Kind::Text, "A name for reports; the component's by default."),
-        later("where", "(which rows a rule judges) is not in this version"),
-        field("on_null", Kind::Any, "").never(NULLS_OF_COMPONENTS),
-    ],
-};
-
-const COMPONENT_FIELD: Field =
-    field("component", Kind::Text, "The component, by its name under `components`.").required();
-const CONFIG_FIELD: Field =
-    field("config", Kind::Any, "What the component is told; its own schema says what it takes.");

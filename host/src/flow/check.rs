@@ -6,8 +6,12 @@ use std::path::PathBuf;
 
 use globset::GlobBuilder;
 
+use super::Destination;
+use super::Judge;
 use super::Rule;
 use super::Source;
+use super::Step;
+use super::Work;
 use super::destination::Written;
 use super::limits::LIMITS;
 use super::limits::Limit;
@@ -18,6 +22,7 @@ use super::node::Shape;
 use super::open::Found;
 use super::report::Report;
 use super::report::Spot;
+use super::scalars::Number;
 use super::scalars::number;
 use crate::problem::Code;
 use crate::problem::Problem;
@@ -49,10 +54,48 @@ pub(super) fn rule_names(report: &Report, rules: &[Rule]) {
     for (index, rule) in rules.iter().enumerate() {
         if rules[..index].iter().any(|other| other.name == rule.name) {
             let what = format!("two rules are named `{}`", rule.name);
-            let hint = "give one of them a `name`; without it a rule has its component's";
+            let hint = "give one of them a `name`; without it a rule has its component's, or its type and columns";
             report.take(Problem::new(Code::WrongValue, rule.at.clone(), what).hint(hint));
         }
     }
+}
+
+/// A source that nothing names would be read for nothing, or its name is misspelt somewhere.
+pub(super) fn sources_named<'a>(
+    report: &Report,
+    others: &[Source],
+    transforms: &'a [Step],
+    rules: &'a [Rule],
+    destinations: impl Iterator<Item = &'a Destination> + Clone,
+) {
+    let own_steps = destinations.clone().flat_map(|to| &to.transforms);
+    let works: Vec<_> = transforms.iter().chain(own_steps).map(|step| &step.work).collect();
+    let own_rules = destinations.flat_map(|to| &to.rules);
+    let judges: Vec<_> = rules.iter().chain(own_rules).map(|rule| &rule.judge).collect();
+    for Source { name, at, .. } in others {
+        let is_named = works.iter().any(|work| match work {
+            Work::Join { with, .. } | Work::Union { with } => with == name,
+            Work::Sql { query } => mentions(query, name),
+            _ => false,
+        }) || judges.iter().any(|judge| match judge {
+            Judge::Reference { source, .. } => source == name,
+            _ => false,
+        });
+        if !is_named {
+            let what = format!("no step and no rule names the source `{name}`");
+            let hint = "join it, or leave it out";
+            report.take(Problem::new(Code::Contradiction, at.clone(), what).hint(hint));
+        }
+    }
+}
+
+/// Whether a query may name a source: the name is there as a word of its own. Whether it does is for SQL's parser to say.
+fn mentions(query: &str, name: &str) -> bool {
+    let (query, name) = (query.to_lowercase(), name.to_lowercase());
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    query.match_indices(&name).any(|(at, found)| {
+        !query[..at].ends_with(is_word) && !query[at + found.len()..].starts_with(is_word)
+    })
 }
 
 /// No destination lies in another: the outer one would take the inner one's files for its own.
@@ -165,7 +208,8 @@ pub(super) fn limits(report: &Report, found: Option<&Found<'_>>) -> BTreeMap<Str
             continue;
         }
         let spot: Spot = found.spot.key(&entry.key, entry.value.at);
-        let Some(number) = number(report, &entry.value, &spot, limit.name, limit.is_size()) else {
+        let kind = if limit.is_size() { Number::Bytes } else { Number::Count };
+        let Some(number) = number(report, &entry.value, &spot, limit.name, kind) else {
             continue;
         };
         if number > limit.ceiling {

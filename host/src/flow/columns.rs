@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::PartitionColumn;
 use super::destinations::PARTITION;
+use super::fields::Kind;
+use super::fields::Unsaid;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
@@ -11,6 +13,7 @@ use super::order;
 use super::report::Located;
 use super::report::Spot;
 use super::scalars::text;
+use super::step_blocks::ORDER;
 use crate::name::ColumnName;
 use crate::problem::Code;
 use crate::table::OrderBy;
@@ -61,15 +64,28 @@ impl<'a> Fields<'a> {
     /// An order of rows, from a list or from text with commas; no column twice.
     pub(super) fn order(&self, name: &'static str) -> Option<Located<Vec<OrderBy>>> {
         self.located(name, |found| {
+            let Kind::Order(unsaid) = found.field.kind else { return None };
             let parts = match &found.node.shape {
-                Shape::Text(text) => vec![(text.as_str(), found.spot.clone())],
-                Shape::List(items) if !items.is_empty() => {
-                    let items = items.iter().enumerate();
-                    let parts = items.filter_map(|(index, item)| {
+                Shape::Text(text) => {
+                    vec![(self.order_text(text, &found.spot, unsaid), found.spot.clone())]
+                }
+                Shape::List(items) if !items.is_empty() => items
+                    .iter()
+                    .enumerate()
+                    .map(|(index, item)| {
                         let spot = found.spot.item(index, item.at);
-                        Some((text(self.report, item, &spot)?, spot))
-                    });
-                    parts.collect()
+                        let order = match item.shape {
+                            Shape::Map(_) => self.order_block(item, &spot, unsaid),
+                            _ => text(self.report, item, &spot)
+                                .map(|text| self.order_text(text, &spot, unsaid))
+                                .unwrap_or_default(),
+                        };
+                        (order, spot)
+                    })
+                    .collect(),
+                Shape::List(_) => {
+                    self.report.add(Code::WrongValue, &found.spot, format!("`{name}` is empty"));
+                    return None;
                 }
                 _ => {
                     let what =
@@ -80,26 +96,39 @@ impl<'a> Fields<'a> {
                 }
             };
             let mut all: Vec<OrderBy> = Vec::new();
-            for (part, spot) in parts {
-                match order::order(part) {
-                    Ok(order) => {
-                        for by in order {
-                            if all.iter().any(|other| other.column == by.column) {
-                                let what = format!("`{name}` names `{}` twice", by.column);
-                                self.report.add(Code::WrongValue, &spot, what);
-                            } else {
-                                all.push(by);
-                            }
-                        }
-                    }
-                    Err(what) => {
-                        let hint = "a name with other characters is in double quotes";
-                        self.report.add_hint(Code::WrongValue, &spot, what, hint);
+            for (order, spot) in parts {
+                for by in order {
+                    if all.iter().any(|other| other.column == by.column) {
+                        let what = format!("`{name}` names `{}` twice", by.column);
+                        self.report.add(Code::WrongValue, &spot, what);
+                    } else {
+                        all.push(by);
                     }
                 }
             }
             (!all.is_empty()).then_some(all)
         })
+    }
+
+    fn order_text(&self, text: &str, spot: &Spot, unsaid: Unsaid) -> Vec<OrderBy> {
+        order::order(text, unsaid).unwrap_or_else(|what| {
+            let hint = "a name with other characters is in double quotes";
+            self.report.add_hint(Code::WrongValue, spot, what, hint);
+            Vec::new()
+        })
+    }
+
+    /// `{column: …, direction: …, nulls: …}`.
+    fn order_block(&self, node: &'a Node, spot: &Spot, unsaid: Unsaid) -> Vec<OrderBy> {
+        let Some(fields) = Fields::open(self.report, &ORDER, node, spot) else { return Vec::new() };
+        fields.verify();
+        let is = |name, word: &str| fields.word(name).map(|found| found.value.name == word);
+        let Some(column) = fields.column("column") else { return Vec::new() };
+        vec![OrderBy {
+            column: column.value,
+            descending: is("direction", "desc").unwrap_or(unsaid == Unsaid::Descending),
+            nulls_first: is("nulls", "first").unwrap_or(false),
+        }]
     }
 
     /// Columns without repeats and what `item` reads beside each name; text with commas is names alone.

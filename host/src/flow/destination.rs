@@ -25,6 +25,9 @@ use super::projection::Projection;
 use super::report::Located;
 use super::report::Report;
 use super::report::Spot;
+use super::rules::rules;
+use super::scope::Scope;
+use super::steps::steps;
 use crate::name::DestinationName;
 use crate::problem::Code;
 
@@ -41,12 +44,13 @@ pub(super) struct Written {
 
 /// All destinations of the flow that can be read.
 pub(super) fn destinations<'a>(
-    report: &'a Report,
+    scope: &Scope<'a>,
     flow: &Fields<'a>,
     connections: &Connections<'a>,
     folder: &Folder,
     source_complete: Option<bool>,
 ) -> Vec<Written> {
+    let report = scope.report;
     let Some(found) = flow.get("destinations") else { return Vec::new() };
     match &found.node.shape {
         Shape::List(items) => {
@@ -58,15 +62,16 @@ pub(super) fn destinations<'a>(
                 .filter_map(|(index, item)| {
                     let spot = found.spot.item(index, item.at);
                     let name = format!("d{index}");
-                    read(report, item, &spot, &name, connections, folder, source_complete)
+                    let read =
+                        read(scope, item, &spot, &name, connections, folder, source_complete);
+                    scope.read(read)
                 })
                 .collect()
         }
         Shape::Map(_) => {
             let spot = flow.key_of("destinations");
-            read(report, found.node, &spot, "d0", connections, folder, source_complete)
-                .into_iter()
-                .collect()
+            let read = read(scope, found.node, &spot, "d0", connections, folder, source_complete);
+            scope.read(read).into_iter().collect()
         }
         _ => {
             let what = format!(
@@ -81,15 +86,16 @@ pub(super) fn destinations<'a>(
 
 /// The flow's own quarantine.
 pub(super) fn quarantine<'a>(
-    report: &'a Report,
+    scope: &Scope<'a>,
     flow: &Fields<'a>,
     connections: &Connections<'a>,
     folder: &Folder,
 ) -> Option<Written> {
+    let report = scope.report;
     let found = flow.get("quarantine")?;
     let spot = flow.key_of("quarantine");
     check_quarantine(report, found.node, &spot);
-    let written = read(report, found.node, &spot, "quarantine", connections, folder, None)?;
+    let written = read(scope, found.node, &spot, "quarantine", connections, folder, None)?;
     match &written.destination.load {
         Load::Append {} => Some(written),
         _ => {
@@ -108,6 +114,8 @@ fn check_quarantine(report: &Report, node: &Node, spot: &Spot) {
     let Some(mut fields) = Fields::open(&untold, &DESTINATION, node, spot) else { return };
     let options = own_options(&untold, &mut fields, spot);
     let no_part = [
+        (&fields, "transforms"),
+        (&fields, "rules"),
         (&fields, "columns"),
         (&fields, "partition_columns"),
         (&fields, "optimize_after_write"),
@@ -122,7 +130,7 @@ fn check_quarantine(report: &Report, node: &Node, spot: &Spot) {
 }
 
 fn read<'a>(
-    report: &'a Report,
+    scope: &Scope<'a>,
     node: &'a Node,
     spot: &Spot,
     default_name: &str,
@@ -130,12 +138,15 @@ fn read<'a>(
     folder: &Folder,
     source_complete: Option<bool>,
 ) -> Option<Written> {
+    let report = scope.report;
     let mut fields = Fields::open(report, &DESTINATION, node, spot)?;
     let connection = Connection::of(report, &fields, connections, folder);
     fields.verify();
     let own = own_options(report, &mut fields, spot);
     own.verify();
     let name = name(report, &fields, default_name);
+    let transforms = steps(scope, &fields);
+    let rules = rules(scope, &fields);
     let columns = fields.names("columns");
     let partition_columns = fields.partitions("partition_columns");
     let (format, path) = match &connection {
@@ -186,8 +197,8 @@ fn read<'a>(
         name: name?,
         path: path.value,
         format: write_format(format, &options)?,
-        transforms: Vec::new(),
-        rules: Vec::new(),
+        transforms,
+        rules,
         load: load?,
         columns: columns.map(|columns| columns.value),
         partition_columns: partition_columns.map(|columns| columns.value).unwrap_or_default(),

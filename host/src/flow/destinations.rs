@@ -6,12 +6,15 @@ use super::blocks::SCHEMA_FIELD;
 use super::blocks::TABLE_FIELD;
 use super::fields::Block;
 use super::fields::Kind;
+use super::fields::Unsaid;
 use super::fields::field;
 use super::fields::later;
 use super::options::MERGE_CONDITION;
 use super::options::MERGE_KEYS;
 use super::options::MERGE_OPTIONS;
 use super::options::WRITE_OPTIONS;
+use super::rule_blocks::RULES;
+use super::step_blocks::STEPS;
 use super::words;
 
 const CATALOGS: &str = "belongs to catalogs, which this version does not have";
@@ -101,7 +104,7 @@ pub(super) static DESTINATION: Block = Block {
         .loads(SINGLE),
         field(
             "order_by",
-            Kind::Order,
+            Kind::Order(Unsaid::Descending),
             "Which row of a key `keep_latest` keeps: the first; `DESC NULLS LAST` by default.",
         )
         .loads(SINGLE),
@@ -191,12 +194,13 @@ pub(super) static DESTINATION: Block = Block {
             "Properties of the table: some `delta.` ones, and any others.",
         )
         .aliases(&["delta_properties"]),
-        later(
+        field(
             "transforms",
-            "(of one destination) needs built-in steps, which this version does not have",
+            Kind::Chain(&STEPS),
+            "Its own steps, from the main chain's result on.",
         )
         .aliases(&["transformations", "transform"]),
-        later("rules", "(of one destination) is not in this version")
+        field("rules", Kind::ChainOrMap(&RULES), "Judged on the result of its own steps.")
             .aliases(&["validations", "quality_rules"]),
         field("source_complete", Kind::Any, "").never(OF_THE_SOURCE),
         later("replace_by_watermark", INCREMENTAL),

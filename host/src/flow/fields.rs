@@ -2,6 +2,8 @@
 //!
 //! One table a block drives both reading and the JSON Schema, so that they cannot disagree.
 
+use super::family::Family;
+
 /// A map of the flow file with a fixed set of keys.
 #[derive(Debug)]
 pub(super) struct Block {
@@ -28,6 +30,15 @@ pub(super) struct Field {
     pub(super) loads: &'static [&'static str],
 }
 
+/// The direction of an order that does not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unsaid {
+    /// As SQL has it.
+    Ascending,
+    /// The latest comes first.
+    Descending,
+}
+
 /// What a field's value has to be.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
@@ -38,8 +49,16 @@ pub(super) enum Kind {
     /// One word of a table; case and outer blanks do not count.
     Word(&'static [Word]),
     Bool,
+    /// The type that chose the block among its family.
+    Type,
+    /// SQL: text that is not empty and not too long to be meant.
+    Sql,
+    /// A list of such texts, or one.
+    SqlTexts,
     /// A whole number from 1.
     Count,
+    /// A whole number from 0.
+    Whole,
     /// A number of bytes from 1, or text such as `64 MiB`.
     Bytes,
     /// One ASCII character, or `\t`.
@@ -50,10 +69,27 @@ pub(super) enum Kind {
     Names,
     /// The same, where an item may be `{column: …, expression: …}`.
     Partitions,
-    /// The same, where a name may be in double quotes, and followed by `ASC`, `DESC`, `NULLS FIRST`, `NULLS LAST`.
-    Order,
+    /// The same, where a name may be in double quotes, and followed by `ASC`, `DESC`, `NULLS FIRST`, `NULLS LAST`; an
+    /// item may also be `{column: …, direction: …, nulls: …}`.
+    Order(Unsaid),
+    /// A map from column to column.
+    Pairs,
+    /// The same, or column names, each paired with itself.
+    PairsOrNames,
     /// A number from 0 to 1.
     Fraction,
+    /// A number from 0.
+    Share,
+    /// How long: `36 hours`, `90m`, `P1DT12H`.
+    Age,
+    /// Text, a number, true or false, as data has it.
+    Value,
+    /// A list of such values.
+    Values,
+    /// A map from column to such a value.
+    ValueMap,
+    /// One expression, or a list of expressions; one may have a name of its own.
+    Expressions,
     /// Text, a number, true or false; kept as text.
     Scalar,
     /// A map from property to text, number, true or false.
@@ -70,9 +106,9 @@ pub(super) enum Kind {
     /// A block, or a list of blocks.
     OneOrMany(&'static Block),
     /// A list of typed blocks, where `{type: {…}}` is short for `{type: type, …}`.
-    Chain(&'static Block),
+    Chain(&'static Family),
     /// The same, or a map from type to block.
-    ChainOrMap(&'static Block),
+    ChainOrMap(&'static Family),
     /// A map from variable to value.
     Vars,
     /// A map from limit to number.
@@ -98,6 +134,15 @@ pub(super) enum Offer {
     Later(&'static str),
     /// It exists, but not here.
     Never(&'static str),
+}
+
+/// A block that has no `configure`.
+pub(super) const fn block(
+    name: &'static str,
+    doc: &'static str,
+    fields: &'static [Field],
+) -> Block {
+    Block { name, doc, fields, lifts_configure: false }
 }
 
 /// A field of all formats that may be left out.
@@ -152,6 +197,10 @@ impl Field {
     pub(super) const fn never(mut self, why: &'static str) -> Self {
         self.offer = Offer::Never(why);
         self
+    }
+
+    pub(super) fn has_word(&self, text: &str) -> bool {
+        matches!(self.kind, Kind::Word(words) if words.iter().any(|word| word.is(text)))
     }
 
     pub(super) fn is_used_by_load(&self, load_type: &str) -> bool {

@@ -2,19 +2,24 @@
 //!
 //! `read` is the only way in. Reading opens the flow file and nothing else: no data, no component.
 
+mod age;
 mod blocks;
-mod chain;
 mod check;
 mod columns;
 mod comparing;
+mod components;
 mod connection;
 mod destination;
 mod destinations;
+mod expressions;
+mod family;
 mod fields;
 mod format;
 mod json;
+mod judges;
 mod layout;
 pub mod limits;
+mod literals;
 mod load;
 mod loading;
 mod location;
@@ -23,19 +28,28 @@ mod node;
 mod open;
 mod options;
 mod order;
+mod pairs;
 mod projection;
 mod properties;
 mod read;
 mod report;
 mod rule;
+mod rule_blocks;
+mod rules;
 mod scalars;
 mod schema;
+mod schema_parts;
+mod scope;
 mod source;
+mod sources;
 mod step;
+mod step_blocks;
+mod steps;
 mod template;
 mod types;
 mod values;
 mod vars;
+mod verify;
 mod words;
 mod yaml;
 

@@ -76,12 +76,36 @@ impl<'a> Fields<'a> {
         };
         let mut fields = Self::none(report, block, spot);
         fields.resolve(entries, spot);
-        for field in block.fields {
-            if field.required && field.name != given && !fields.found.contains_key(field.name) {
-                fields.missing(field.name);
+        fields.tell_missing(given);
+        Some(fields)
+    }
+
+    /// A block whose fields are said without their names; its `type` is said around it.
+    pub(super) fn given(
+        report: &'a Report,
+        block: &'static Block,
+        spot: &Spot,
+        given: impl IntoIterator<Item = (&'static str, &'a Node, Spot)>,
+    ) -> Self {
+        let mut fields = Self::none(report, block, spot);
+        for (name, node, spot) in given {
+            if let Some(field) = block.find(name) {
+                let found = Found { field, node, spot: spot.clone(), key: spot };
+                fields.found.insert(field.name, found);
             }
         }
-        Some(fields)
+        fields.tell_missing("type");
+        fields
+    }
+
+    /// Tells of required fields that are not set, but for the one that is said elsewhere.
+    fn tell_missing(&self, elsewhere: &str) {
+        let missing = |field: &&Field| field.required && !self.found.contains_key(field.name);
+        for field in self.block.fields.iter().filter(missing) {
+            if field.name != elsewhere {
+                self.missing(field.name);
+            }
+        }
     }
 
     /// A block in which nothing is set.
@@ -125,6 +149,12 @@ impl<'a> Fields<'a> {
                 continue;
             };
             if entry.value.is_null() {
+                if field.has_word("null") {
+                    let what =
+                        format!("`{}: null` without quotes is as good as left out", entry.key);
+                    let hint = "write it in quotes, or leave it out";
+                    self.report.add_hint(Code::WrongType, &key, what, hint);
+                }
                 continue;
             }
             match field.offer {

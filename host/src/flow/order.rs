@@ -1,22 +1,23 @@
 //! Orders as flows spell them: `scheduled_at DESC NULLS LAST, "line no" ASC`.
 
+use super::fields::Unsaid;
 use crate::name::ColumnName;
 use crate::table::OrderBy;
 
-/// The columns of an order, foremost first. What is not said is descending with NULL last, so that the latest comes first.
+/// The columns of an order, foremost first. What is not said is `unsaid`, with NULL last.
 ///
 /// # Errors
 /// What is wrong, in words.
-pub(super) fn order(text: &str) -> Result<Vec<OrderBy>, String> {
+pub(super) fn order(text: &str, unsaid: Unsaid) -> Result<Vec<OrderBy>, String> {
     let mut is_quoted = false;
     let parts = text.split(|c: char| {
         is_quoted ^= c == '"';
         c == ',' && !is_quoted
     });
-    parts.map(|part| term(part.trim())).collect()
+    parts.map(|part| term(part.trim(), unsaid)).collect()
 }
 
-fn term(text: &str) -> Result<OrderBy, String> {
+fn term(text: &str, unsaid: Unsaid) -> Result<OrderBy, String> {
     let (name, rest) = match text.strip_prefix('"') {
         Some(quoted) => {
             quoted_name(quoted).ok_or_else(|| format!("`{text}` has a quote that does not end"))?
@@ -32,7 +33,7 @@ fn term(text: &str) -> Result<OrderBy, String> {
     let (descending, nulls) = match words.as_slice() {
         ["ASC", nulls @ ..] => (false, nulls),
         ["DESC", nulls @ ..] => (true, nulls),
-        nulls => (true, nulls),
+        nulls => (unsaid == Unsaid::Descending, nulls),
     };
     let nulls_first = match nulls {
         [] | ["NULLS", "LAST"] => false,
@@ -62,10 +63,11 @@ fn quoted_name(text: &str) -> Option<(String, &str)> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use super::super::fields::Unsaid;
     use super::order;
 
-    fn shown(text: &str) -> Vec<String> {
-        let order = order(text).unwrap();
+    fn shown(text: &str, unsaid: Unsaid) -> Vec<String> {
+        let order = order(text, unsaid).unwrap();
         let shown = order.iter().map(|by| {
             let nulls = if by.nulls_first { "first" } else { "last" };
             format!("{} {} {nulls}", by.column, if by.descending { "down" } else { "up" })
@@ -75,16 +77,23 @@ mod tests {
 
     #[test]
     fn orders_are_read_as_they_are_said() {
-        assert_eq!(shown("at"), ["at down last"]);
-        assert_eq!(shown("at asc nulls first , b DESC"), ["at up first", "b down last"]);
-        assert_eq!(shown("a NULLS FIRST"), ["a down first"]);
-        assert_eq!(shown("\"a, \"\"b\"\" c\" Asc,d"), ["a, \"b\" c up last", "d down last"]);
+        assert_eq!(shown("at", Unsaid::Descending), ["at down last"]);
+        assert_eq!(shown("at, b DESC", Unsaid::Ascending), ["at up last", "b down last"]);
+        assert_eq!(
+            shown("at asc nulls first , b DESC", Unsaid::Descending),
+            ["at up first", "b down last"]
+        );
+        assert_eq!(shown("a NULLS FIRST", Unsaid::Descending), ["a down first"]);
+        assert_eq!(
+            shown("\"a, \"\"b\"\" c\" Asc,d", Unsaid::Descending),
+            ["a, \"b\" c up last", "d down last"]
+        );
     }
 
     #[test]
     fn other_texts_are_no_orders() {
         for bad in ["", "a,,b", "a b", "a DESC LAST", "\"a", "a NULLS", "a DESC DESC", "\"\" ASC"] {
-            assert!(order(bad).is_err(), "{bad}");
+            assert!(order(bad, Unsaid::Ascending).is_err(), "{bad}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! From a file to a flow, or to all of its problems.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -13,8 +14,8 @@ use sha2::Sha256;
 
 use super::Flow;
 use super::blocks::FLOW;
-use super::chain;
 use super::check;
+use super::components;
 use super::connection;
 use super::destination;
 use super::location::Folder;
@@ -25,7 +26,11 @@ use super::node::Shape;
 use super::open::Fields;
 use super::report::Report;
 use super::report::Spot;
-use super::source;
+use super::rules;
+use super::scope::Scope;
+use super::sources;
+use super::sources::Sources;
+use super::steps;
 use super::template::Templates;
 use super::vars;
 use crate::name::ComponentName;
@@ -159,14 +164,18 @@ fn build(report: &Report, path: &Path, tree: &Node) -> Option<Flow> {
             .ok()
     });
     let connections = connection::connections(report, &fields, &folder);
-    let components = chain::components(report, &fields, &folder);
-    let source = source::source(report, &fields, &connections, &folder);
-    let transforms = chain::steps(report, &fields, &components);
-    let rules = chain::rules(report, &fields, &components);
-    let quarantine = destination::quarantine(report, &fields, &connections, &folder);
+    let components = components::components(report, &fields, &folder);
+    let Sources { main: source, others, names } =
+        sources::sources(report, &fields, &connections, &folder);
+    let scope =
+        Scope { report, components: &components, sources: names, has_unread: Cell::new(false) };
+    let transforms = steps::steps(&scope, &fields);
+    let rules = rules::rules(&scope, &fields);
+    let max_quarantine_fraction = fields.fraction("max_quarantine_fraction");
+    let quarantine = destination::quarantine(&scope, &fields, &connections, &folder);
     let source_complete = source.as_ref().map(|source| source.source_complete);
     let destinations =
-        destination::destinations(report, &fields, &connections, &folder, source_complete);
+        destination::destinations(&scope, &fields, &connections, &folder, source_complete);
     let limits = check::limits(report, fields.get("limits"));
     let state = match fields.text("state") {
         Some(state) => folder.resolve(report, state).map(|state| state.value),
@@ -174,14 +183,17 @@ fn build(report: &Report, path: &Path, tree: &Node) -> Option<Flow> {
     };
     check::destination_names(report, &destinations);
     check::rule_names(report, &rules);
+    destinations.iter().for_each(|written| check::rule_names(report, &written.destination.rules));
+    if !scope.has_unread.get() {
+        let written = destinations.iter().map(|written| &written.destination);
+        check::sources_named(report, &others, &transforms, &rules, written);
+    }
     let all: Vec<_> = destinations.iter().chain(&quarantine).collect();
     check::destinations_apart(report, &all);
     if let Some(state) = &state {
         check::state_apart(report, state, &fields.key_of("state"), &all);
     }
-    if let Some(source) = &source {
-        check::source_apart(report, source, &all);
-    }
+    source.iter().chain(&others).for_each(|source| check::source_apart(report, source, &all));
     Some(Flow {
         name: name?,
         file: path.to_path_buf(),
@@ -192,10 +204,10 @@ fn build(report: &Report, path: &Path, tree: &Node) -> Option<Flow> {
             .map(|(name, source)| Some((ComponentName::new(name).ok()?, source?)))
             .collect::<Option<_>>()?,
         source: source?,
-        other_sources: Vec::new(),
+        other_sources: others,
         transforms,
         rules,
-        max_quarantine_fraction: None,
+        max_quarantine_fraction: max_quarantine_fraction.map(|fraction| fraction.value),
         quarantine: quarantine.map(|written| written.destination),
         destinations: destinations.into_iter().map(|written| written.destination).collect(),
         limits,

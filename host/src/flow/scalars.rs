@@ -55,17 +55,23 @@ pub(super) fn word(
     spot: &Spot,
     field: &str,
     text: &str,
-    words: &'static [Word],
+    words: impl IntoIterator<Item = &'static Word> + Clone,
 ) -> Option<&'static Word> {
     let lower = text.trim().to_lowercase();
-    let Some(word) = words.iter().find(|word| word.is(&lower)) else {
-        let all = words
-            .iter()
-            .flat_map(|word| std::iter::once(word.name).chain(word.aliases.iter().copied()));
-        let offered = words.iter().filter(|word| word.offer == Offer::Now).map(|word| word.name);
-        let hint = match nearest(&lower, all) {
+    let Some(word) = words.clone().into_iter().find(|word| word.is(&lower)) else {
+        let all: Vec<_> = words
+            .clone()
+            .into_iter()
+            .flat_map(|word| std::iter::once(word.name).chain(word.aliases.iter().copied()))
+            .collect();
+        let offered: Vec<_> = words
+            .into_iter()
+            .filter(|word| word.offer == Offer::Now)
+            .map(|word| word.name)
+            .collect();
+        let hint = match nearest(&lower, all.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => known_names(&lower, offered),
+            None => known_names(&lower, offered.iter().copied()),
         };
         report.add_hint(Code::WrongValue, spot, format!("`{}` is no `{field}`", text.trim()), hint);
         return None;
@@ -83,27 +89,39 @@ pub(super) fn word(
     }
 }
 
-/// A whole number from 1, also as text; sizes may have a unit.
+/// What a whole number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Number {
+    /// Things, from 1.
+    Count,
+    /// Things, from 0.
+    Whole,
+    /// Bytes, from 1; text may have a unit.
+    Bytes,
+}
+
+/// A whole number, also as text.
 pub(super) fn number(
     report: &Report,
     node: &Node,
     spot: &Spot,
     name: &str,
-    is_size: bool,
+    kind: Number,
 ) -> Option<u64> {
     let parsed = match &node.shape {
         Shape::Refused => return None,
         Shape::Number(number) => number.as_u64(),
-        Shape::Text(text) if is_size => size(text),
+        Shape::Text(text) if kind == Number::Bytes => size(text),
         Shape::Text(text) => text.trim().parse().ok(),
         _ => None,
     };
     match parsed {
+        Some(0) if kind == Number::Whole => parsed,
         Some(0) | None => {
-            let due = if is_size {
-                "a number of bytes from 1, or text such as `64 MiB`"
-            } else {
-                "a whole number from 1"
+            let due = match kind {
+                Number::Bytes => "a number of bytes from 1, or text such as `64 MiB`",
+                Number::Count => "a whole number from 1",
+                Number::Whole => "a whole number from 0",
             };
             let code = if matches!(node.shape, Shape::Number(_) | Shape::Text(_)) {
                 Code::WrongValue

@@ -5,16 +5,20 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::blocks::FLOW;
+use super::family::Family;
+use super::family::Member;
 use super::fields::Block;
 use super::fields::Field;
 use super::fields::Kind;
 use super::fields::Offer;
-use super::fields::Word;
 use super::limits::LIMITS;
 use super::limits::Limit;
-
-/// Text with a template in it, which may stand for any scalar.
-const TEMPLATE: &str = "#/$defs/template";
+use super::schema_parts::TEMPLATE;
+use super::schema_parts::any_of;
+use super::schema_parts::list;
+use super::schema_parts::one_of_words;
+use super::schema_parts::size;
+use super::schema_parts::whole_number;
 
 /// The JSON Schema (2020-12) of a flow, aliases included. Null is as good as leaving a field out.
 #[must_use]
@@ -80,21 +84,26 @@ fn property(field: &'static Field, alias: Option<&str>, defs: &mut Map<String, V
     if !field.loads.is_empty() {
         doc = format!("{doc} ({})", field.loads.join(", "));
     }
-    json!({"description": doc, "anyOf": [value(field.kind, defs), {"type": "null"}]})
+    match field.has_word("null") {
+        true => json!({"description": doc, "anyOf": [value(field.kind, defs)]}),
+        false => json!({"description": doc, "anyOf": [value(field.kind, defs), {"type": "null"}]}),
+    }
 }
 
 fn value(kind: Kind, defs: &mut Map<String, Value>) -> Value {
     match kind {
-        Kind::Text => json!({"type": "string", "minLength": 1}),
+        Kind::Text | Kind::Sql | Kind::Age => json!({"type": "string", "minLength": 1}),
+        Kind::SqlTexts => any_of(vec![value(Kind::Sql, defs), list(value(Kind::Sql, defs))]),
         Kind::AnyText => json!({"type": "string"}),
-        Kind::Word(words) => any_of(vec![one_of_words(words), json!({"$ref": TEMPLATE})]),
+        Kind::Word(words) => one_of_words(words),
         Kind::Bool => any_of(vec![
             json!({"type": "boolean"}),
             json!({"type": "string", "pattern": "^\\s*([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])\\s*$"}),
             json!({"$ref": TEMPLATE}),
         ]),
-        Kind::Count => any_of(vec![whole_number(), json!({"$ref": TEMPLATE})]),
-        Kind::Bytes => any_of(vec![whole_number(), size(), json!({"$ref": TEMPLATE})]),
+        Kind::Count => any_of(vec![whole_number(1), json!({"$ref": TEMPLATE})]),
+        Kind::Whole => any_of(vec![whole_number(0), json!({"$ref": TEMPLATE})]),
+        Kind::Bytes => any_of(vec![whole_number(1), size(), json!({"$ref": TEMPLATE})]),
         Kind::Char => any_of(vec![
             json!({"type": "string", "pattern": "^(.|\\\\t)$"}),
             json!({"$ref": TEMPLATE}),
@@ -103,9 +112,16 @@ fn value(kind: Kind, defs: &mut Map<String, Value>) -> Value {
             json!({"type": "string"}),
             json!({"type": "array", "items": {"type": "string"}}),
         ]),
-        Kind::Names | Kind::Order => {
-            any_of(vec![json!({"type": "string"}), list(json!({"type": "string"}))])
+        Kind::Names => any_of(vec![json!({"type": "string"}), list(json!({"type": "string"}))]),
+        Kind::Order(_) => {
+            let item = reference(&super::step_blocks::ORDER, defs);
+            any_of(vec![
+                json!({"type": "string"}),
+                list(any_of(vec![json!({"type": "string"}), item])),
+            ])
         }
+        Kind::Pairs => of_columns(json!({"type": ["string", "null"]})),
+        Kind::PairsOrNames => any_of(vec![value(Kind::Pairs, defs), value(Kind::Names, defs)]),
         Kind::Partitions => {
             let partition = reference(&super::destinations::PARTITION, defs);
             any_of(vec![
@@ -118,6 +134,19 @@ fn value(kind: Kind, defs: &mut Map<String, Value>) -> Value {
             json!({"type": "string", "pattern": "^\\s*(0?\\.[0-9]+|[01](\\.0*)?)\\s*$"}),
             json!({"$ref": TEMPLATE}),
         ]),
+        Kind::Share => any_of(vec![
+            json!({"type": "number", "minimum": 0}),
+            json!({"type": "string", "pattern": "^\\s*[0-9]*\\.?[0-9]+\\s*$"}),
+            json!({"$ref": TEMPLATE}),
+        ]),
+        Kind::Value => json!({"type": ["string", "number", "boolean"]}),
+        Kind::Values => any_of(vec![value(Kind::Value, defs), list(value(Kind::Value, defs))]),
+        Kind::ValueMap => of_columns(json!({"type": ["string", "number", "boolean", "null"]})),
+        Kind::Expressions => {
+            let block = reference(&super::rule_blocks::EXPRESSION_ITEM, defs);
+            let one = any_of(vec![json!({"type": "string", "minLength": 1}), block]);
+            any_of(vec![one.clone(), list(one)])
+        }
         Kind::Scalar => json!({"type": ["string", "number", "boolean"]}),
         Kind::Properties => {
             json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}})
@@ -138,10 +167,11 @@ fn value(kind: Kind, defs: &mut Map<String, Value>) -> Value {
         Kind::OneOrMany(inner) => {
             any_of(vec![reference(inner, defs), list(reference(inner, defs))])
         }
-        Kind::Chain(inner) => json!({"type": "array", "items": typed(inner, defs)}),
-        Kind::ChainOrMap(inner) => {
-            let item = typed(inner, defs);
-            any_of(vec![json!({"type": "array", "items": item}), short(inner, defs)])
+        Kind::Chain(family) => {
+            json!({"type": "array", "items": any_of(vec![typed(family, defs), short(family, defs)])})
+        }
+        Kind::ChainOrMap(family) => {
+            any_of(vec![value(Kind::Chain(family), defs), short(family, defs)])
         }
         Kind::Vars => {
             json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}})
@@ -153,72 +183,87 @@ fn value(kind: Kind, defs: &mut Map<String, Value>) -> Value {
                 .collect::<Map<_, _>>();
             json!({"type": "object", "properties": limits, "additionalProperties": false})
         }
-        Kind::Any => json!(true),
+        // The family says which type it is.
+        Kind::Type | Kind::Any => json!(true),
     }
 }
 
-/// A step or rule, in full or as `{type: {…}}`.
-fn typed(block: &'static Block, defs: &mut Map<String, Value>) -> Value {
-    any_of(vec![reference(block, defs), short(block, defs)])
+/// A block of a family that says its type.
+fn typed(family: &'static Family, defs: &mut Map<String, Value>) -> Value {
+    let members = family.members.iter().map(|member| {
+        define(name_of(member.block), defs, |defs| {
+            let mut schema = block(member.block, defs);
+            schema["properties"]["type"] = one_of_words([&member.word]);
+            schema
+        })
+    });
+    any_of(members.collect())
 }
 
-fn short(block: &'static Block, defs: &mut Map<String, Value>) -> Value {
-    let mut inner = self::block(block, defs);
-    if let Some(properties) = inner["properties"].as_object_mut() {
+/// The same as `{type: {…}}`; a map of several where that is allowed.
+fn short(family: &'static Family, defs: &mut Map<String, Value>) -> Value {
+    let mut types = Map::new();
+    for member in family.members {
+        let inner =
+            define(format!("{}_inside", name_of(member.block)), defs, |defs| inside(member, defs));
+        for name in std::iter::once(&member.word.name).chain(member.word.aliases) {
+            types.insert((*name).to_owned(), any_of(vec![inner.clone(), json!({"type": "null"})]));
+        }
+    }
+    json!({"type": "object", "properties": types, "additionalProperties": false, "minProperties": 1})
+}
+
+/// What stands below a type's name.
+fn inside(member: &'static Member, defs: &mut Map<String, Value>) -> Value {
+    let mut schema = block(member.block, defs);
+    if let Some(properties) = schema["properties"].as_object_mut() {
         properties.remove("type");
     }
-    inner["allOf"] = block
-        .fields
-        .iter()
-        .filter(|field| field.required && field.name != "type")
-        .map(any_spelling)
-        .collect();
-    json!({"type": "object", "properties": {"component": inner}, "additionalProperties": false, "minProperties": 1})
+    let fields = member.block.fields.iter();
+    let required = fields.filter(|field| field.required && field.name != "type");
+    let required: Vec<_> = required.map(any_spelling).collect();
+    schema["allOf"] = Value::Array(required);
+    let mut forms = Vec::new();
+    if let Some(field) = member.short.and_then(|short| member.block.find(short)) {
+        forms.push(value(field.kind, defs));
+    }
+    if std::ptr::eq(member.block, &super::rule_blocks::ACCEPTED_VALUES) {
+        // By column, which no field can be mistaken for.
+        let fields: Map<_, _> =
+            member.block.all_keys().map(|key| (key.to_owned(), json!(false))).collect();
+        forms.push(json!({"type": "object", "properties": fields, "additionalProperties": {"type": "array"}, "minProperties": 1}));
+    }
+    match forms.is_empty() {
+        true => schema,
+        false => any_of(std::iter::once(schema).chain(forms).collect()),
+    }
+}
+
+/// A map from column to such values.
+fn of_columns(values: Value) -> Value {
+    json!({"type": "object", "additionalProperties": values, "minProperties": 1})
+}
+
+fn name_of(block: &Block) -> String {
+    block.name.trim_start_matches("an ").trim_start_matches("a ").replace(' ', "_")
 }
 
 fn reference(block: &'static Block, defs: &mut Map<String, Value>) -> Value {
-    let name: String = block.name.trim_start_matches("a ").replace(' ', "_");
+    define(name_of(block), defs, |defs| self::block(block, defs))
+}
+
+fn define(
+    name: String,
+    defs: &mut Map<String, Value>,
+    schema: impl FnOnce(&mut Map<String, Value>) -> Value,
+) -> Value {
     if !defs.contains_key(&name) {
         // Held at once, so that a block may hold itself.
         defs.insert(name.clone(), Value::Null);
-        let schema = self::block(block, defs);
+        let schema = schema(defs);
         defs.insert(name.clone(), schema);
     }
     json!({"$ref": format!("#/$defs/{name}")})
-}
-
-fn one_of_words(words: &[Word]) -> Value {
-    let offered = words.iter().filter(|word| word.offer == Offer::Now);
-    let choices: Vec<_> = offered
-        .flat_map(|word| {
-            std::iter::once(word.name)
-                .chain(word.aliases.iter().copied())
-                .map(move |name| (name, word))
-        })
-        .map(|(name, word)| {
-            let doc = if name == word.name {
-                word.doc.to_owned()
-            } else {
-                format!("The same as `{}`.", word.name)
-            };
-            json!({"const": name, "description": doc})
-        })
-        .collect();
-    // The list is for editors; case and outer blanks do not count.
-    any_of(vec![json!({ "oneOf": choices }), json!({"type": "string", "pattern": any_case(words)})])
-}
-
-/// A pattern of the words offered, in capitals or not.
-fn any_case(words: &[Word]) -> String {
-    let offered = words.iter().filter(|word| word.offer == Offer::Now);
-    let names =
-        offered.flat_map(|word| std::iter::once(word.name).chain(word.aliases.iter().copied()));
-    let letter = |c: char| match c.is_ascii_lowercase() {
-        true => format!("[{}{c}]", c.to_ascii_uppercase()),
-        false => c.to_string(),
-    };
-    let names: Vec<String> = names.map(|name| name.chars().map(letter).collect()).collect();
-    format!("^\\s*({})\\s*$", names.join("|"))
 }
 
 fn asked(limit: &Limit) -> Value {
@@ -232,23 +277,4 @@ fn asked(limit: &Limit) -> Value {
         "description": format!("{} {} by default.", limit.doc, limit.default),
         "anyOf": [number, text, {"$ref": TEMPLATE}, {"type": "null"}],
     })
-}
-
-fn any_of(choices: Vec<Value>) -> Value {
-    json!({ "anyOf": choices })
-}
-
-fn list(items: Value) -> Value {
-    json!({"type": "array", "items": items, "minItems": 1})
-}
-
-fn whole_number() -> Value {
-    any_of(vec![
-        json!({"type": "integer", "minimum": 1}),
-        json!({"type": "string", "pattern": "^\\s*[0-9]+\\s*$"}),
-    ])
-}
-
-fn size() -> Value {
-    json!({"type": "string", "pattern": "^\\s*[0-9]+\\s*([kKmMgG][iI]?)?[bB]?\\s*$"})
 }

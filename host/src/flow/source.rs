@@ -16,7 +16,6 @@ use super::connection::location;
 use super::format::format;
 use super::location::Folder;
 use super::node::Node;
-use super::node::Shape;
 use super::open::Fields;
 use super::options::READ_OPTIONS;
 use super::report::Located;
@@ -24,52 +23,10 @@ use super::report::Report;
 use super::report::Spot;
 use super::types::ColumnTypes;
 use crate::name::ColumnName;
-use crate::name::FlowName;
 use crate::problem::Code;
 
-/// The flow's one source.
-pub(super) fn source<'a>(
-    report: &'a Report,
-    flow: &Fields<'a>,
-    connections: &Connections<'a>,
-    folder: &Folder,
-) -> Option<Source> {
-    let found = flow.get("source")?;
-    let (name, node, spot) = match named(found.node) {
-        None => ("main".to_owned(), found.node, flow.key_of("source")),
-        Some(entries) => {
-            let [entry] = entries else {
-                let what =
-                    format!("the flow has {} sources; this version reads one", entries.len());
-                report.add_hint(
-                    Code::NotOffered,
-                    &found.spot,
-                    what,
-                    "several sources come with joins",
-                );
-                return None;
-            };
-            let spot = found.spot.key(&entry.key, entry.at);
-            if let Err(what) = FlowName::new(entry.key.as_str()) {
-                report.add(Code::WrongValue, &spot, what);
-            }
-            (entry.key.clone(), &entry.value, spot)
-        }
-    };
-    read(report, name, node, &spot, connections, folder)
-}
-
-/// The named sources, where the map holds names and not a source's own fields.
-fn named(node: &Node) -> Option<&[super::node::Entry]> {
-    let Shape::Map(entries) = &node.shape else { return None };
-    let is_name = |key: &str| SOURCE.find(key).is_none() && key != "configure";
-    let all = entries
-        .iter()
-        .all(|entry| is_name(&entry.key) && matches!(entry.value.shape, Shape::Map(_)));
-    (all && !entries.is_empty()).then_some(entries)
-}
-
-fn read<'a>(
+/// Reads one source.
+pub(super) fn read<'a>(
     report: &'a Report,
     name: String,
     node: &'a Node,

@@ -8,6 +8,7 @@ use super::node::Shape;
 use super::open::Fields;
 use super::open::Found;
 use super::report::Located;
+use super::scalars::Number;
 use super::scalars::number;
 use super::scalars::scalar;
 use super::scalars::shown;
@@ -69,12 +70,23 @@ impl<'a> Fields<'a> {
 
     /// A whole number from 1.
     pub(super) fn count(&self, name: &'static str) -> Option<Located<u64>> {
-        self.located(name, |found| number(self.report, found.node, &found.spot, name, false))
+        self.located(name, |found| {
+            number(self.report, found.node, &found.spot, name, Number::Count)
+        })
+    }
+
+    /// A whole number from 0.
+    pub(super) fn whole(&self, name: &'static str) -> Option<Located<u64>> {
+        self.located(name, |found| {
+            number(self.report, found.node, &found.spot, name, Number::Whole)
+        })
     }
 
     /// A number of bytes from 1.
     pub(super) fn bytes(&self, name: &'static str) -> Option<Located<u64>> {
-        self.located(name, |found| number(self.report, found.node, &found.spot, name, true))
+        self.located(name, |found| {
+            number(self.report, found.node, &found.spot, name, Number::Bytes)
+        })
     }
 
     /// One ASCII character.
@@ -116,19 +128,27 @@ impl<'a> Fields<'a> {
 
     /// A number from 0 to 1, also as text.
     pub(super) fn fraction(&self, name: &'static str) -> Option<Located<f64>> {
+        self.real(name, 1.0, "from 0 to 1")
+    }
+
+    /// A number from 0, also as text.
+    pub(super) fn share(&self, name: &'static str) -> Option<Located<f64>> {
+        self.real(name, f64::MAX, "from 0")
+    }
+
+    fn real(&self, name: &'static str, max: f64, due: &str) -> Option<Located<f64>> {
         self.located(name, |found| {
             let (parsed, code) = match &found.node.shape {
                 Shape::Number(number) => (number.as_f64(), Code::WrongValue),
                 Shape::Text(text) => (text.trim().parse().ok(), Code::WrongValue),
                 _ => (None, Code::WrongType),
             };
-            let fraction = parsed.filter(|fraction| (0.0..=1.0).contains(fraction));
-            if fraction.is_none() {
-                let what =
-                    format!("`{name}` is a number from 0 to 1; this is {}", shown(found.node));
+            let real = parsed.filter(|real| (0.0..=max).contains(real));
+            if real.is_none() {
+                let what = format!("`{name}` is a number {due}; this is {}", shown(found.node));
                 self.report.add(code, &found.spot, what);
             }
-            fraction
+            real
         })
     }
 
@@ -172,41 +192,5 @@ impl<'a> Fields<'a> {
     /// Whatever stands there, as JSON.
     pub(super) fn json(&self, name: &'static str) -> Option<Value> {
         self.get(name).map(|found| found.node.to_json())
-    }
-
-    /// Tells of plain values that do not fit their fields, also of those that nothing may use.
-    pub(super) fn verify(&self) {
-        for found in self.all() {
-            let name = found.field.name;
-            match found.field.kind {
-                Kind::Text | Kind::AnyText => drop(self.text(name)),
-                Kind::Word(_) => drop(self.word(name)),
-                Kind::Bool => drop(self.flag(name)),
-                Kind::Count => drop(self.count(name)),
-                Kind::Bytes => drop(self.bytes(name)),
-                Kind::Char => drop(self.character(name)),
-                Kind::Texts => drop(self.texts(name)),
-                Kind::Names => drop(self.names(name)),
-                Kind::Partitions => drop(self.partitions(name)),
-                Kind::Order => drop(self.order(name)),
-                Kind::Fraction => drop(self.fraction(name)),
-                Kind::Scalar => drop(self.scalar(name)),
-                Kind::Properties => drop(self.properties(name)),
-                Kind::Types => drop(self.types(name)),
-                Kind::Block(inner) => {
-                    let fields = Fields::open(self.report, inner, found.node, &found.spot);
-                    fields.iter().for_each(Fields::verify);
-                }
-                Kind::NameOr(_)
-                | Kind::Named(_)
-                | Kind::OneOrNamed(_)
-                | Kind::OneOrMany(_)
-                | Kind::Chain(_)
-                | Kind::ChainOrMap(_)
-                | Kind::Vars
-                | Kind::Limits
-                | Kind::Any => {}
-            }
-        }
     }
 }

@@ -5,8 +5,6 @@ use super::fields::word;
 
 const NO_FORMAT_YET: &str = "is a format that this version does not have";
 const NO_STORE_YET: &str = "is an object store; this version reads and writes local files";
-const BUILT_IN_STEP: &str = "is a built-in step; this version runs component steps only";
-const BUILT_IN_RULE: &str = "is a built-in rule; this version runs component rules only";
 const READ_ONLY: &str = "can only be read";
 const WRITE_ONLY: &str = "can only be written";
 
@@ -145,47 +143,60 @@ pub(super) static LATE: &[Word] = &[
 pub(super) static HASH_STRATEGIES: &[Word] =
     &[word("all_columns_except", "All but `hash_exclude_columns`.")];
 
-/// Types of a transform.
-pub(super) static STEP_TYPES: &[Word] = &[
-    word("component", "Runs a component."),
-    word("select", "").later(BUILT_IN_STEP),
-    word("drop", "").later(BUILT_IN_STEP),
-    word("rename", "").later(BUILT_IN_STEP),
-    word("with_column", "").later(BUILT_IN_STEP),
-    word("filter", "").later(BUILT_IN_STEP),
-    word("cast", "").later(BUILT_IN_STEP),
-    word("struct", "").later(BUILT_IN_STEP),
-    word("deduplicate", "").later(BUILT_IN_STEP),
-    word("group_by", "").later(BUILT_IN_STEP),
-    word("join", "").later(BUILT_IN_STEP),
-    word("sql", "").later(BUILT_IN_STEP),
-    word("union", "").later(BUILT_IN_STEP),
-    word("fill_na", "").later(BUILT_IN_STEP),
-    word("sort", "").later(BUILT_IN_STEP),
-    word("system_columns", "").later(BUILT_IN_STEP),
+/// Types of steps that other tools have.
+pub(super) static OTHER_STEPS: &[Word] = &[
+    word("repartition", "")
+        .later("spreads rows over workers, which this version does by itself; leave it out"),
+    word("stop_if_empty", "")
+        .later("ends a run early where there are no rows, which this version does not do"),
+    word("collect", "")
+        .later("puts values of the data into later texts, which this version does not do"),
+    word("debug", "").later("prints rows, which this version does not do"),
 ];
 
-/// Types of a rule.
-pub(super) static RULE_TYPES: &[Word] = &[
-    word("component", "A component judges."),
-    word("required_columns", "").later(BUILT_IN_RULE),
-    word("not_null", "").later(BUILT_IN_RULE),
-    word("unique_key", "").aliases(&["unique"]).later(BUILT_IN_RULE),
-    word("accepted_values", "").later(BUILT_IN_RULE),
-    word("range", "").later(BUILT_IN_RULE),
-    word("pattern", "").aliases(&["regex"]).later(BUILT_IN_RULE),
-    word("length", "").later(BUILT_IN_RULE),
-    word("expression", "").later(BUILT_IN_RULE),
-    word("min_rows", "").later(BUILT_IN_RULE),
-    word("max_rows", "").later(BUILT_IN_RULE),
-    word("row_count_change", "").later(BUILT_IN_RULE),
-    word("freshness", "").later(BUILT_IN_RULE),
-    word("reference", "").later(BUILT_IN_RULE),
+/// A value that does not fit its column's new type.
+pub(super) static ON_CAST_ERROR: &[Word] = &[
+    word("fail", "The run fails; the default."),
+    word("null", "It becomes NULL and is counted."),
+    word("quarantine", "Its row goes to the quarantine."),
+];
+
+/// Which rows a join leaves.
+pub(super) static JOINS: &[Word] = &[
+    word("inner", "Pairs; the default."),
+    word("left", "Pairs, and rows of the chain without a partner.").aliases(&["left_outer"]),
+    word("right", "Pairs, and rows of the other source without a partner.")
+        .aliases(&["right_outer"]),
+    word("full", "Pairs, and rows of either side without a partner.")
+        .aliases(&["outer", "full_outer"]),
+    word("semi", "Rows of the chain with a partner.").aliases(&["left_semi"]),
+    word("anti", "Rows of the chain without a partner.").aliases(&["left_anti"]),
+];
+
+/// Directions of an order.
+pub(super) static DIRECTIONS: &[Word] = &[
+    word("asc", "Low values first.").aliases(&["ascending"]),
+    word("desc", "High values first.").aliases(&["descending"]),
+];
+
+/// Where NULL stands in an order.
+pub(super) static NULLS: &[Word] =
+    &[word("first", "Before all values."), word("last", "After all values; the default.")];
+
+/// Which row of a duplicated key is good.
+pub(super) static KEEPS: &[Word] =
+    &[word("first", "The first by `order_by`."), word("last", "The last by `order_by`.")];
+
+/// What NULL leads to.
+pub(super) static ON_NULL: &[Word] = &[
+    word("fail", "The row is hit."),
+    word("pass", "The row is good."),
+    word("skip", "The row is not evaluated, and counted apart."),
 ];
 
 /// What hitting a rule leads to.
 pub(super) static SEVERITIES: &[Word] = &[
-    word("fail", "Nothing is written."),
+    word("fail", "Nothing is written.").aliases(&["abort"]),
     word("warn", "Counted and reported; the rows go on."),
     word("drop", "The rows are left out and counted."),
     word("quarantine", "The rows go to the quarantine instead."),

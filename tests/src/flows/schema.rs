@@ -45,7 +45,14 @@ fn misspelt_and_not_offered_keys_are_not_valid() {
         ("/destination", "scd2_columns", json!({"valid_form": "a"})),
         ("/destination", "columns", json!([])),
         ("", "limits", json!({"memory_bytes": 0})),
-        ("", "transforms", json!([{"type": "sort", "by": "a"}])),
+        ("", "transforms", json!([{"type": "sort", "columns": "a"}])),
+        ("", "transforms", json!([{"type": "filter", "columns": ["a"]}])),
+        ("", "transforms", json!([{"type": "debug"}])),
+        ("", "transforms", json!([{"cast": {"columns": {"a": "int64"}, "on_error": null}}])),
+        ("", "rules", json!([{"min_rows": -1}])),
+        ("", "rules", json!({"not_null": {"column": "a"}})),
+        ("", "rules", json!([{"type": "not_null", "columns": ["a"], "on_null": "pass"}])),
+        ("", "max_quarantine_fraction", json!(2)),
         ("", "name", json!(7)),
     ] {
         let mut flow = good.clone();
