@@ -47,6 +47,7 @@ mod step_blocks;
 mod steps;
 mod template;
 mod types;
+mod used;
 mod values;
 mod vars;
 mod verify;

@@ -222,7 +222,13 @@ fn inside(member: &'static Member, defs: &mut Map<String, Value>) -> Value {
     let fields = member.block.fields.iter();
     let required = fields.filter(|field| field.required && field.name != "type");
     let required: Vec<_> = required.map(any_spelling).collect();
-    schema["allOf"] = Value::Array(required);
+    if let Some(keywords) = schema.as_object_mut() {
+        // An empty list is no `allOf`.
+        keywords.remove("allOf");
+        if !required.is_empty() {
+            keywords.insert("allOf".to_owned(), Value::Array(required));
+        }
+    }
     let mut forms = Vec::new();
     if let Some(field) = member.short.and_then(|short| member.block.find(short)) {
         forms.push(value(field.kind, defs));

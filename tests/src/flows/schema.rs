@@ -79,7 +79,9 @@ fn validate(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
         if ok { Ok(()) } else { Err(format!("{at}: {value} breaks {what}")) }
     };
     let all = |schemas: &Value| -> Vec<_> {
-        schemas.as_array().unwrap().iter().map(|schema| validate(root, schema, value, at)).collect()
+        let schemas = schemas.as_array().unwrap();
+        assert!(!schemas.is_empty(), "{at}: JSON Schema has no empty lists of schemas");
+        schemas.iter().map(|schema| validate(root, schema, value, at)).collect()
     };
     for (keyword, wanted) in keywords {
         match keyword.as_str() {
