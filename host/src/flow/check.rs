@@ -73,19 +73,36 @@ pub(super) fn sources_named<'a>(
     let own_rules = destinations.flat_map(|to| &to.rules);
     let judges: Vec<_> = rules.iter().chain(own_rules).map(|rule| &rule.judge).collect();
     for Source { name, at, .. } in others {
-        let is_named = works.iter().any(|work| match work {
-            Work::Join { with, .. } | Work::Union { with } => with == name,
-            Work::Sql { query } => mentions(query, name),
-            _ => false,
-        }) || judges.iter().any(|judge| match judge {
-            Judge::Reference { source, .. } => source == name,
-            _ => false,
-        });
+        let is_named = works.iter().any(|work| does_name(work, name))
+            || judges
+                .iter()
+                .any(|judge| matches!(judge, Judge::Reference { source, .. } if source == name));
         if !is_named {
             let what = format!("no step and no rule names the source `{name}`");
             let hint = "join it, or leave it out";
             report.take(Problem::new(Code::Contradiction, at.clone(), what).hint(hint));
         }
+    }
+}
+
+fn does_name(work: &Work, source: &str) -> bool {
+    match work {
+        Work::Join { with, .. } | Work::Union { with } => with == source,
+        Work::Sql { query } => mentions(query, source),
+        Work::Component { .. }
+        | Work::Select { .. }
+        | Work::Drop { .. }
+        | Work::Rename { .. }
+        | Work::WithColumn { .. }
+        | Work::Filter { .. }
+        | Work::Cast { .. }
+        | Work::Struct { .. }
+        | Work::Deduplicate { .. }
+        | Work::GroupBy { .. }
+        | Work::FillNa { .. }
+        | Work::Sort { .. }
+        | Work::SystemColumns {}
+        | Work::Checkpoint {} => false,
     }
 }
 
