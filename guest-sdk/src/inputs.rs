@@ -16,6 +16,25 @@ pub struct Input {
     pub schema: SchemaRef,
 }
 
+impl Input {
+    /// The position of a column.
+    ///
+    /// # Errors
+    /// A diagnostic for [`Failure::BadSchema`] that names the columns there are.
+    pub fn position(&self, name: &str) -> Result<usize, Diagnostic> {
+        let names = || self.schema.fields().iter().map(|field| field.name().as_str());
+        names().position(|column| column == name).ok_or_else(|| {
+            let names: Vec<&str> = names().collect();
+            let message = format!(
+                "input `{}` has no column `{name}`; it has {}",
+                self.name,
+                names.join(", ")
+            );
+            Diagnostic::new("missing-column", message).at_column(name)
+        })
+    }
+}
+
 /// All inputs, of which the first is the one that is transformed or judged; those after it are for reference.
 #[derive(Clone, Debug)]
 pub struct Inputs(Vec<Input>);
@@ -144,7 +163,7 @@ fn project(input: &Input, wants: &[Want], problems: &mut Vec<Diagnostic>) -> Vec
     for want in wants {
         match want {
             Want::All => (0..input.schema.fields().len()).for_each(&mut add),
-            Want::Column(name, accept) => match find(input, name) {
+            Want::Column(name, accept) => match input.position(name) {
                 Err(problem) => problems.push(problem),
                 Ok(position) => match accept.objection(input.schema.field(position).data_type()) {
                     None => add(position),
@@ -158,15 +177,4 @@ fn project(input: &Input, wants: &[Want], problems: &mut Vec<Diagnostic>) -> Vec
         }
     }
     positions
-}
-
-/// The position of a column.
-pub(crate) fn find(input: &Input, name: &str) -> Result<usize, Diagnostic> {
-    let names = || input.schema.fields().iter().map(|field| field.name().as_str());
-    names().position(|column| column == name).ok_or_else(|| {
-        let names: Vec<&str> = names().collect();
-        let message =
-            format!("input `{}` has no column `{name}`; it has {}", input.name, names.join(", "));
-        Diagnostic::new("missing-column", message).at_column(name)
-    })
 }

@@ -3,7 +3,7 @@
 use crate::bindings::transform_exports::{ColumnSource, Opened, RowEffect};
 use crate::encode::{encode_schema, is_plain};
 use crate::failure::{Diagnostic, Failure};
-use crate::inputs::{Input, Inputs, find};
+use crate::inputs::{Input, Inputs};
 use crate::opening::{Opening, opening_methods};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use std::sync::Arc;
@@ -155,7 +155,7 @@ impl Layout {
 fn carried(column: &Column, input: &Input, problems: &mut Vec<Diagnostic>) -> Vec<(usize, String)> {
     match column {
         Column::Compute(_) => Vec::new(),
-        Column::Keep { from, to } => match find(input, from) {
+        Column::Keep { from, to } => match input.position(from) {
             Ok(position) => vec![(position, to.clone())],
             Err(problem) => {
                 problems.push(problem);
@@ -163,7 +163,7 @@ fn carried(column: &Column, input: &Input, problems: &mut Vec<Diagnostic>) -> Ve
             }
         },
         Column::KeepAllExcept(names) => {
-            problems.extend(names.iter().filter_map(|name| find(input, name).err()));
+            problems.extend(names.iter().filter_map(|name| input.position(name).err()));
             let columns =
                 input.schema.fields().iter().map(|field| field.name().clone()).enumerate();
             columns.filter(|(_, name)| !names.contains(name)).collect()

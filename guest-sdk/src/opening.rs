@@ -2,7 +2,7 @@
 
 use crate::bindings::types::Statefulness;
 use crate::failure::{Diagnostic, Failure, Reason};
-use crate::inputs::{Inputs, Wants, find};
+use crate::inputs::{Inputs, Wants};
 use arrow_schema::SchemaRef;
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl Opening {
             State::Stateless => Statefulness::Stateless,
             State::WholeInput => Statefulness::WholeInput,
             State::Keyed(key) => {
-                let found = key.iter().map(|name| find(&inputs.all()[0], name));
+                let found = key.iter().map(|name| inputs.all()[0].position(name));
                 let (found, missing): (Vec<_>, Vec<_>) = found.partition(Result::is_ok);
                 problems.extend(missing.into_iter().filter_map(Result::err));
                 Statefulness::Keyed(
