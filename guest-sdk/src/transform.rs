@@ -107,6 +107,12 @@ impl Output {
         self.with_part(columns, Some(origin))
     }
 
+    /// [`Layout::many`]: further rows that come from no single row of the batch; all columns must be computed then.
+    #[must_use]
+    pub fn and_columns(self, columns: impl IntoIterator<Item = ArrayRef>) -> Self {
+        self.with_part(columns, None)
+    }
+
     fn with_part(
         mut self,
         columns: impl IntoIterator<Item = ArrayRef>,
