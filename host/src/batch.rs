@@ -66,6 +66,18 @@ impl Origin {
     }
 }
 
+impl Positions {
+    /// The same kind without its list.
+    #[must_use]
+    pub fn without_list(&self) -> Self {
+        match self {
+            Self::From(first) => Self::From(*first),
+            Self::Each(_) => Self::Each(Arc::default()),
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
 impl Batch {
     /// Rows `offset .. offset + length`, without a copy of the data.
     ///

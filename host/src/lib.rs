@@ -20,6 +20,8 @@ pub mod expression;
 
 pub mod storage;
 
+pub mod spool;
+
 pub mod strategy;
 
 pub mod plan;

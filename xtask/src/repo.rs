@@ -9,6 +9,12 @@ use anyhow::{Context, Result, bail};
 /// The guests' target; the host runs nothing else.
 pub(crate) const GUEST_TARGET: &str = "wasm32-unknown-unknown";
 
+/// The target of `std:sql`, whose engine wants a clock and random bytes; the host's build makes it.
+pub(crate) const ENGINE_TARGET: &str = "wasm32-wasip1";
+
+/// The manifest of its workspace, from the root.
+pub(crate) const ENGINE_MANIFEST: &str = "components/Cargo.toml";
+
 /// The manifest of the guests' workspace, from the root.
 pub(crate) const GUEST_MANIFEST: &str = "guest-sdk/Cargo.toml";
 

@@ -6,18 +6,20 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::repo::{GUEST_TARGET, Repo, guest_rustc, output, run as run_command, succeeds};
+use crate::repo::{
+    ENGINE_TARGET, GUEST_TARGET, Repo, guest_rustc, output, run as run_command, succeeds,
+};
 
 /// The version whose configuration deny.toml is written in; it builds with the workspace's rust-version.
 const CARGO_DENY: &str = "0.20.2";
 
-/// Checks the C compiler and the guests' target; installs the target when it is missing.
+/// Checks the C compiler and the guests' targets; installs a target when it is missing.
 ///
 /// # Errors
 /// The first thing that is missing, and what to install.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     c_compiler(repo)?;
-    guest_target(repo)
+    [GUEST_TARGET, ENGINE_TARGET].iter().try_for_each(|target| guest_target(repo, target))
 }
 
 /// Checks that the tools which ship with rustup's default profile are there.
@@ -75,34 +77,33 @@ fn c_compiler(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
-fn guest_target(repo: &Repo) -> Result<()> {
+fn guest_target(repo: &Repo, target: &str) -> Result<()> {
     let rustc = guest_rustc().unwrap_or_else(|| "rustc".into());
-    let has_target = || has_core(repo.command(&rustc));
+    let has_target = || has_core(repo.command(&rustc), target);
     if !has_target() {
         if guest_rustc().is_some() {
             bail!(
-                "{} has no target {GUEST_TARGET}; unset WASMHOST_GUEST_RUSTC and RUSTC, or name a compiler that has it",
+                "{} has no target {target}; unset WASMHOST_GUEST_RUSTC and RUSTC, or name a compiler that has it",
                 rustc.display()
             );
         }
         if !succeeds(repo.command("rustup").arg("--version")) {
             bail!(
-                "rustc has no target {GUEST_TARGET}; install rustup (https://rustup.rs), or your system's package of that target"
+                "rustc has no target {target}; install rustup (https://rustup.rs), or your system's package of that target"
             );
         }
-        run_command(repo.command("rustup").args(["target", "add", GUEST_TARGET]))?;
+        run_command(repo.command("rustup").args(["target", "add", target]))?;
         if !has_target() {
-            bail!("rustc still has no target {GUEST_TARGET}: is it rustup's? try `rustup show`");
+            bail!("rustc still has no target {target}: is it rustup's? try `rustup show`");
         }
     }
-    println!("setup: target {GUEST_TARGET} is there");
+    println!("setup: target {target} is there");
     Ok(())
 }
 
 /// Asks for the library itself: a compiler knows targets whose library it does not have.
-fn has_core(mut rustc: Command) -> bool {
-    let Some(dir) = output(rustc.args(["--print", "target-libdir", "--target", GUEST_TARGET]))
-    else {
+fn has_core(mut rustc: Command, target: &str) -> bool {
+    let Some(dir) = output(rustc.args(["--print", "target-libdir", "--target", target])) else {
         return false;
     };
     let Ok(files) = fs::read_dir(dir) else {

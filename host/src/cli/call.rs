@@ -1,6 +1,6 @@
 //! What can be called: the arguments as types, and the help text.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) struct Call {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Run a flow: read, transform, judge, write, record
+    /// Run flows: read, transform, judge, write, record
     Run(RunCall),
     /// Check a flow without touching data: the file, its names and options, its components
     Check(FlowCall),
@@ -51,8 +51,15 @@ pub(super) struct FlowCall {
 
 #[derive(Debug, Args)]
 pub(super) struct RunCall {
-    #[command(flatten)]
-    pub(super) flow: FlowFile,
+    /// The flow files, JSON or YAML, run one after the other until one of them fails; they share views
+    #[arg(value_name = "FLOW", required = true)]
+    pub(super) paths: Vec<PathBuf>,
+    /// A variable of the flows; wins over a flow's own default
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(super) vars: Vec<(String, String)>,
+    /// Print the first rows after each stage, and write nothing
+    #[arg(long, value_name = "ROWS", conflicts_with_all = ["json", "quiet", "run_id"])]
+    pub(super) preview: Option<usize>,
     /// The run's id; a retry with the id of an earlier run writes nothing twice [default: a fresh one]
     #[arg(long, value_parser = run_id)]
     pub(super) run_id: Option<RunId>,
@@ -87,11 +94,28 @@ pub(super) struct FlowFile {
 
 impl FlowFile {
     /// Reads the flow as a run of this id would see it.
+    ///
+    /// Views are there only while `wasmhost run` runs, and in no other command.
     pub(super) fn read(&self, world: World, run_id: &RunId) -> Result<Arc<Flow>, Vec<Problem>> {
-        let vars: BTreeMap<_, _> = self.vars.iter().cloned().collect();
-        let context = ReadContext { vars, run_id: run_id.clone(), logical_date: world.now() };
-        flow::read(&self.path, &context).map(Arc::new)
+        read(&self.path, &self.vars, world, run_id, Path::new("views"))
     }
+}
+
+/// Reads a flow as a run of this id would see it, with views in that folder.
+pub(super) fn read(
+    path: &Path,
+    vars: &[(String, String)],
+    world: World,
+    run_id: &RunId,
+    views: &Path,
+) -> Result<Arc<Flow>, Vec<Problem>> {
+    let context = ReadContext {
+        vars: vars.iter().cloned().collect(),
+        run_id: run_id.clone(),
+        logical_date: world.now(),
+        views: views.to_owned(),
+    };
+    flow::read(path, &context).map(Arc::new)
 }
 
 fn run_id(text: &str) -> Result<RunId, String> {

@@ -32,7 +32,7 @@ pub fn main() -> ExitCode {
     // Wrong arguments are the user's mistake, exit code 2, which clap uses as well.
     let Call { command } = Call::parse();
     let ended = match command {
-        Command::Run(call) => run::run(call),
+        Command::Run(call) => run::run(&call),
         Command::Check(call) => check::check(&call),
         Command::Explain(call) => explain::explain(&call),
         Command::Runs(call) => runs::runs(&call),

@@ -8,6 +8,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use std::time::Instant;
 
+use arrow::util::pretty::pretty_format_batches;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 use serde::Serialize;
@@ -19,6 +20,7 @@ use crate::evidence::Record;
 use crate::problem::Problem;
 use crate::run::Event;
 use crate::run::RunError;
+use crate::run::Shown;
 use crate::table::Counts;
 use crate::table::Optimization;
 use crate::table::Severity;
@@ -44,6 +46,29 @@ pub(super) fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
         Ok(text) => out(&text),
         Err(error) => err(&format!("cannot be shown as JSON: {error}")),
+    }
+}
+
+/// The first rows after a stage.
+pub(super) fn stage(shown: &Shown) {
+    out(&format!("{}: {} rows", shown.stage, shown.rows));
+    match pretty_format_batches(&shown.first) {
+        Ok(table) if !shown.first.is_empty() => out(&table.to_string()),
+        Ok(_) => {}
+        Err(error) => err(&format!("cannot be shown: {error}")),
+    }
+    for rule in &shown.rules {
+        for reason in &rule.reasons {
+            let counts = &reason.counts;
+            let tables = reason.table_findings.iter();
+            let tables: String = tables
+                .map(|(measured, most)| format!(", measured {measured}, allowed {most}"))
+                .collect();
+            out(&format!(
+                "  rule `{}`, {}: {} passed, {} failed, {} skipped{tables}",
+                rule.name, reason.code, counts.passed, counts.failed, counts.skipped
+            ));
+        }
     }
 }
 

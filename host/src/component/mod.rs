@@ -127,6 +127,8 @@ pub struct OpenedTransform {
     pub output: SchemaRef,
     /// Columns of the input that enter the guest.
     pub projection: Vec<usize>,
+    /// Of each other input, the columns that enter.
+    pub others: Vec<Vec<usize>>,
     /// The largest batch wanted.
     pub max_rows: Option<usize>,
 }
@@ -140,6 +142,8 @@ pub struct OpenedRule {
     pub reasons: Vec<Reason>,
     /// Columns of the input that enter the guest.
     pub projection: Vec<usize>,
+    /// Of each other input, the columns that enter.
+    pub others: Vec<Vec<usize>>,
     /// The largest batch wanted.
     pub max_rows: Option<usize>,
 }

@@ -144,6 +144,25 @@ pub struct DestinationRecord {
     pub path: String,
     /// What became of it.
     pub outcome: Outcome,
+    /// Rows of the main chain's result that its own filters left out: `rows_main` = `rows_final` + filtered + rejected + dropped +
+    /// quarantined, where none of its steps makes rows.
+    #[serde(default)]
+    pub rows_filtered: u64,
+    /// Rows that one of its own transforms rejected.
+    #[serde(default)]
+    pub rows_rejected: u64,
+    /// Rows that one of its own `drop` rules left out.
+    #[serde(default)]
+    pub rows_dropped: u64,
+    /// Rows that one of its own `quarantine` rules set apart.
+    #[serde(default)]
+    pub rows_quarantined: u64,
+    /// Its final rows.
+    #[serde(default)]
+    pub rows_final: u64,
+    /// The counts of its own rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleTally>,
     /// The counts; zero where nothing was committed.
     #[serde(flatten)]
     pub counts: Counts,

@@ -150,10 +150,15 @@ fn read<'a>(
     let columns = fields.names("columns");
     let partition_columns = fields.partitions("partition_columns");
     let (format, path) = match &connection {
-        Ok(connection) => (
-            format(report, &fields, connection.as_ref().map(|connection| &connection.format)),
-            location(report, &fields, connection.as_ref(), folder),
-        ),
+        Ok(connection) => {
+            let format =
+                format(report, &fields, connection.as_ref().map(|connection| &connection.format));
+            let path = match &format {
+                Some(format) if format.value == "view" => folder.view(report, &fields),
+                _ => location(report, &fields, connection.as_ref(), folder),
+            };
+            (format, path)
+        }
         Err(()) => (None, None),
     };
     let format = format.map(|format| format.value);
@@ -282,6 +287,7 @@ fn write_format(format: &str, options: &Fields<'_>) -> Option<WriteFormat> {
     Some(match format {
         "delta" => WriteFormat::Delta(parquet()),
         "parquet" => WriteFormat::Parquet(parquet()),
+        "view" => WriteFormat::View(parquet()),
         "csv" => WriteFormat::Csv(CsvWrite {
             header: options.flag("header").is_none_or(|flag| flag.value),
             delimiter: options.character("delimiter").map_or(b',', |c| c.value),

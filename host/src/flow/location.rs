@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 use super::open::Fields;
 use super::report::Located;
 use super::report::Report;
+use crate::name::FlowName;
 use crate::problem::Code;
 
 /// Schemes that mean an object store or a service, and so another version.
@@ -20,21 +21,53 @@ const STORES: &[&str] = &[
 
 /// The folder that relative paths begin at.
 #[derive(Debug, Clone)]
-pub(super) struct Folder(PathBuf);
+pub(super) struct Folder {
+    path: PathBuf,
+    /// The folder of the process's views.
+    views: PathBuf,
+}
 
 impl Folder {
     pub(super) fn at(path: PathBuf) -> Self {
-        Self(path)
+        Self { path, views: PathBuf::new() }
     }
 
     /// The folder of the flow file.
-    pub(super) fn of(file: &Path) -> Self {
-        Self(file.parent().map(Path::to_path_buf).unwrap_or_default())
+    pub(super) fn of(file: &Path, views: &Path) -> Self {
+        let path = file.parent().map(Path::to_path_buf).unwrap_or_default();
+        Self { path, views: views.to_owned() }
+    }
+
+    /// Where the view is that a block names by its `path`.
+    pub(super) fn view(&self, report: &Report, fields: &Fields<'_>) -> Option<Located<PathBuf>> {
+        for name in ["schema", "table"] {
+            if fields.get(name).is_some() {
+                let what = format!("`{name}` does not apply to a view");
+                report.add_hint(
+                    Code::Contradiction,
+                    &fields.key_of(name),
+                    what,
+                    "name it by `path`",
+                );
+            }
+        }
+        let Some(name) = fields.text("path") else {
+            if !fields.is_attempted("path") {
+                fields.missing("path");
+            }
+            return None;
+        };
+        if let Err(what) = FlowName::new(name.value.as_str()) {
+            let what = format!("the name of a view is like a flow's: {what}");
+            report.add(Code::WrongValue, &name.spot, what);
+            return None;
+        }
+        Some(Located { value: self.views.join(name.value), spot: name.spot })
     }
 
     /// A path below the folder that no user spelt.
     pub(super) fn join(&self, path: &str) -> PathBuf {
-        self.0.join(path)
+        self.path.join(path)
     }
 
     /// The path that a field means; a URL that is not local is told.
@@ -80,7 +113,7 @@ impl Folder {
             report.add(Code::WrongValue, &spot, "a path cannot have a NUL character");
             return None;
         }
-        Some(Located { value: tidy(&self.0.join(local)), spot })
+        Some(Located { value: tidy(&self.path.join(local)), spot })
     }
 }
 

@@ -154,6 +154,8 @@ pub enum ReadFormat {
     Csv(CsvRead),
     /// Apache Parquet.
     Parquet {},
+    /// A view that a flow of the same process has written.
+    View {},
     /// One JSON object a line.
     Jsonl(JsonlRead),
 }
@@ -252,6 +254,8 @@ pub enum WriteFormat {
     Delta(ParquetWrite),
     /// Parquet files.
     Parquet(ParquetWrite),
+    /// A view: rows that other flows of the same process read. Parquet files that go with the process.
+    View(ParquetWrite),
     /// CSV files with a header.
     Csv(CsvWrite),
     /// One JSON object a line.
@@ -311,6 +315,7 @@ impl WriteFormat {
         match self {
             Self::Delta(_) => "delta",
             Self::Parquet(_) => "parquet",
+            Self::View(_) => "view",
             Self::Csv(_) => "csv",
             Self::Jsonl {} => "jsonl",
         }
@@ -324,6 +329,7 @@ impl ReadFormat {
         match self {
             Self::Csv(_) => "csv",
             Self::Parquet {} => "parquet",
+            Self::View {} => "view",
             Self::Jsonl(_) => "jsonl",
         }
     }

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io;
 use std::io::Read;
 use std::path::Path;
+use std::path::PathBuf;
 
 use chrono::DateTime;
 use chrono::Utc;
@@ -49,6 +50,8 @@ pub struct ReadContext {
     pub run_id: RunId,
     /// `{{ logical_date }}`: its UTC day, such as `2026-08-01`.
     pub logical_date: DateTime<Utc>,
+    /// The folder of the views of this process; it need not be there.
+    pub views: PathBuf,
 }
 
 /// Reads a flow file. Nothing else is opened; component files are only looked for.
@@ -80,7 +83,7 @@ pub(super) fn read_bytes(
     let vars = vars::declare(&report, &tree, context, &mut templates);
     render(&report, &mut tree, &mut templates);
     vars::check_given(&report, &tree, context, &templates);
-    let flow = build(&report, path, &tree).map(|flow| Flow {
+    let flow = build(&report, path, &tree, &context.views).map(|flow| Flow {
         vars,
         digest: format!("{:x}", Sha256::digest(bytes)),
         ..flow
@@ -147,8 +150,8 @@ fn render(report: &Report, tree: &mut Node, templates: &mut Templates) {
 }
 
 /// The flow, where each of its parts can be read. Vars and digest are the caller's to add.
-fn build(report: &Report, path: &Path, tree: &Node) -> Option<Flow> {
-    let folder = Folder::of(path);
+fn build(report: &Report, path: &Path, tree: &Node, views: &Path) -> Option<Flow> {
+    let folder = Folder::of(path, views);
     let fields = Fields::open(report, &FLOW, tree, &Spot { at: tree.at, path: String::new() })?;
     if let Some(vars) = fields.get("vars").filter(|vars| !matches!(vars.node.shape, Shape::Map(_)))
     {

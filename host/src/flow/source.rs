@@ -61,10 +61,15 @@ pub(super) fn read<'a>(
     }
     // A connection that cannot be read leaves format and place unknown; it was told why.
     let (format, path) = match &connection {
-        Ok(connection) => (
-            format(report, &fields, connection.as_ref().map(|connection| &connection.format)),
-            location(report, &fields, connection.as_ref(), folder),
-        ),
+        Ok(connection) => {
+            let format =
+                format(report, &fields, connection.as_ref().map(|connection| &connection.format));
+            let path = match &format {
+                Some(format) if format.value == "view" => folder.view(report, &fields),
+                _ => location(report, &fields, connection.as_ref(), folder),
+            };
+            (format, path)
+        }
         Err(()) => (None, None),
     };
     let under = connected.and_then(|connection| connection.read_options.as_ref());
@@ -154,6 +159,7 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
             ReadFormat::Csv(csv)
         }
         "parquet" => ReadFormat::Parquet {},
+        "view" => ReadFormat::View {},
         "jsonl" => ReadFormat::Jsonl(JsonlRead { infer_schema_rows }),
         _ => return None,
     })

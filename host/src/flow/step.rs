@@ -156,6 +156,30 @@ pub enum JoinKind {
 }
 
 impl Work {
+    /// The type's name in flow files.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Component { .. } => "component",
+            Self::Select { .. } => "select",
+            Self::Drop { .. } => "drop",
+            Self::Rename { .. } => "rename",
+            Self::WithColumn { .. } => "with_column",
+            Self::Filter { .. } => "filter",
+            Self::Cast { .. } => "cast",
+            Self::Struct { .. } => "struct",
+            Self::Deduplicate { .. } => "deduplicate",
+            Self::GroupBy { .. } => "group_by",
+            Self::Join { .. } => "join",
+            Self::Sql { .. } => "sql",
+            Self::Union { .. } => "union",
+            Self::FillNa { .. } => "fill_na",
+            Self::Sort { .. } => "sort",
+            Self::SystemColumns {} => "system_columns",
+            Self::Checkpoint {} => "checkpoint",
+        }
+    }
+
     /// The component and its configuration, where a component of the flow does it.
     #[must_use]
     pub fn component(&self) -> Option<(&ComponentName, &Value)> {

@@ -128,6 +128,7 @@ fn problems(flow: &Value) -> Vec<Problem> {
         vars: Default::default(),
         run_id: RunId::new("r").expect("a run id"),
         logical_date: Default::default(),
+        views: Default::default(),
     };
     read_bytes(Path::new("flow.json"), flow.to_string().as_bytes(), &context)
         .err()

@@ -22,7 +22,7 @@ pub(super) static READ_FORMATS: &[Word] = &[
     word("iceberg", "").later(NO_FORMAT_YET),
     word("binary", "").later(NO_FORMAT_YET),
     word("sql", "").later(NO_FORMAT_YET),
-    word("view", "").later(NO_FORMAT_YET),
+    word("view", "Rows that flows of one `wasmhost run` share; `path` is its name."),
     word("s3", "").later(NO_STORE_YET),
     word("kafka", "").never(WRITE_ONLY),
 ];
@@ -39,7 +39,7 @@ pub(super) static WRITE_FORMATS: &[Word] = &[
     word("arrow", "").later(NO_FORMAT_YET),
     word("iceberg", "").later(NO_FORMAT_YET),
     word("kafka", "").later(NO_FORMAT_YET),
-    word("view", "").later(NO_FORMAT_YET),
+    word("view", "Rows that flows of one `wasmhost run` share; `path` is its name."),
     word("s3", "").later(NO_STORE_YET),
     word("orc", "").never(READ_ONLY),
     word("binary", "").never(READ_ONLY),
@@ -61,7 +61,7 @@ pub(super) static CONNECTION_FORMATS: &[Word] = &[
     word("binary", "").later(NO_FORMAT_YET),
     word("sql", "").later(NO_FORMAT_YET),
     word("kafka", "").later(NO_FORMAT_YET),
-    word("view", "").later(NO_FORMAT_YET),
+    word("view", "Rows that flows of one `wasmhost run` share; `path` is its name."),
     word("s3", "").later(NO_STORE_YET),
 ];
 

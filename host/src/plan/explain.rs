@@ -8,9 +8,14 @@ use crate::component::RowEffect;
 use crate::component::Statefulness;
 use crate::flow::PartitionColumn;
 use crate::flow::SchemaChange;
+use crate::plan::ChainPlan;
+use crate::plan::DeduplicatePlan;
 use crate::plan::DestinationPlan;
+use crate::plan::PassPlan;
 use crate::plan::Plan;
 use crate::plan::RulePlan;
+use crate::plan::SourcePlan;
+use crate::plan::StagePlan;
 use crate::plan::StepPlan;
 use crate::plan::TargetState;
 use crate::plan::changes;
@@ -21,22 +26,12 @@ use crate::table::Severity;
 #[must_use]
 pub fn explain(plan: &Plan) -> String {
     let mut text = format!("flow {}\n", plan.flow);
-    let source = &plan.source;
-    let bytes: u64 = source.files.iter().map(|file| file.bytes).sum();
-    line(
-        &mut text,
-        0,
-        &format!("source `{}`: {} {}", source.name, source.format, source.path.display()),
-    );
-    line(&mut text, 1, &format!("{} file(s), {bytes} bytes", source.files.len()));
-    line(&mut text, 1, &format!("columns: {}", columns(&source.schema)));
-    for (index, step) in plan.steps.iter().enumerate() {
-        explain_step(&mut text, index, step);
+    explain_source(&mut text, "source", &plan.source);
+    for other in &plan.other_sources {
+        explain_source(&mut text, "other source", other);
     }
-    for rule in &plan.rules {
-        explain_rule(&mut text, rule);
-    }
-    line(&mut text, 0, &format!("result: {}", columns(&plan.main)));
+    explain_chain(&mut text, 0, &plan.main);
+    line(&mut text, 0, &format!("result: {}", columns(&plan.main.output)));
     if let Some(quarantine) = &plan.quarantine {
         line(
             &mut text,
@@ -56,56 +51,114 @@ pub fn explain(plan: &Plan) -> String {
     text
 }
 
-fn explain_step(text: &mut String, index: usize, step: &StepPlan) {
+fn explain_source(text: &mut String, role: &str, source: &SourcePlan) {
+    let bytes: u64 = source.files.iter().map(|file| file.bytes).sum();
+    let what = format!("{role} `{}`: {} {}", source.name, source.format, source.path.display());
+    line(text, 0, &what);
+    line(text, 1, &format!("{} file(s), {bytes} bytes", source.files.len()));
+    line(text, 1, &format!("columns: {}", columns(&source.schema)));
+}
+
+fn explain_chain(text: &mut String, depth: usize, chain: &ChainPlan) {
+    for stage in &chain.stages {
+        match stage {
+            StagePlan::Component(step) => explain_step(text, depth, step),
+            StagePlan::Deduplicate(dedup) => explain_dedup(text, depth, dedup),
+        }
+    }
+    for rule in &chain.rules {
+        explain_rule(text, depth, rule);
+    }
+    for pass in &chain.passes {
+        explain_pass(text, depth, pass);
+    }
+}
+
+fn explain_step(text: &mut String, depth: usize, step: &StepPlan) {
     let effect = match step.row_effect {
         RowEffect::OneToOne => "every row stays",
         RowEffect::Filter => "may leave rows out",
         RowEffect::Many => "may make rows",
     };
+    let what = match step.steps.as_slice() {
+        ["component"] => String::new(),
+        steps => format!("{}, ", steps.join(" → ")),
+    };
     line(
         text,
-        0,
+        depth,
         &format!(
-            "transform {index} `{}`: {} ({effect}; {})",
+            "{} `{}`: {what}{} ({effect}; {})",
+            step.label,
             step.component,
             step.described_as,
             spread(&step.statefulness)
         ),
     );
-    line(text, 1, &step.digest);
-    line(text, 1, &format!("config: {}", step.config));
-    line(text, 1, &format!("enter the sandbox: {}", list(&step.enters)));
-    line(text, 1, &format!("computed: {}", list(&step.computes)));
-    line(text, 1, &format!("carried past it: {}", list(&step.carries)));
+    let depth = depth + 1;
+    line(text, depth, &step.digest);
+    line(text, depth, &format!("config: {}", step.config));
+    line(text, depth, &format!("enter the sandbox: {}", list(&step.enters)));
+    if !step.others.is_empty() {
+        line(text, depth, &format!("enter it whole: {}", list(&step.others)));
+    }
+    line(text, depth, &format!("computed: {}", list(&step.computes)));
+    line(text, depth, &format!("carried past it: {}", list(&step.carries)));
     let reasons: Vec<_> = step.reasons.iter().map(|reason| reason.code.clone()).collect();
     if !reasons.is_empty() {
-        line(text, 1, &format!("may reject rows for: {}", list(&reasons)));
+        line(text, depth, &format!("may reject rows for: {}", list(&reasons)));
     }
 }
 
-fn explain_rule(text: &mut String, rule: &RulePlan) {
+fn explain_dedup(text: &mut String, depth: usize, dedup: &DeduplicatePlan) {
+    let keys = match dedup.keys.as_slice() {
+        [] => "all columns".to_owned(),
+        keys => list(&keys.iter().map(ToString::to_string).collect::<Vec<_>>()),
+    };
+    let order: Vec<_> = dedup
+        .order_by
+        .iter()
+        .map(|by| {
+            let direction = if by.descending { "greatest" } else { "least" };
+            let nulls = if by.nulls_first { "first" } else { "last" };
+            format!("the {direction} {} (NULL {nulls})", escape(by.column.as_str()))
+        })
+        .collect();
+    let order =
+        if order.is_empty() { String::new() } else { format!("{}, then ", order.join(", then ")) };
+    let what = format!("{} deduplicate, in the host: one row of each {keys}", dedup.label);
+    line(text, depth, &what);
+    line(text, depth + 1, &format!("stays: {order}the least row by all its columns"));
+}
+
+fn explain_rule(text: &mut String, depth: usize, rule: &RulePlan) {
     let leads_to = match rule.severity {
         Severity::Fail => "a hit stops the run before anything is written",
         Severity::Warn => "a hit is counted",
         Severity::Drop => "a hit leaves the row out",
         Severity::Quarantine => "a hit sends the row to the quarantine",
     };
-    line(
-        text,
-        0,
-        &format!(
-            "rule `{}`: {} ({leads_to}; {})",
-            rule.name,
-            rule.described_as,
-            spread(&rule.statefulness)
-        ),
-    );
-    line(text, 1, &rule.digest);
-    line(text, 1, &format!("config: {}", rule.config));
-    line(text, 1, &format!("enter the sandbox: {}", list(&rule.enters)));
-    for reason in &rule.reasons {
-        line(text, 1, &format!("{}: {}", reason.code, reason.message));
+    line(text, depth, &format!("rule `{}`: {} ({leads_to})", rule.name, rule.judge));
+    if let Some(filter) = &rule.filter {
+        line(text, depth + 1, &format!("only rows where {filter}"));
     }
+    for reason in &rule.reasons {
+        line(text, depth + 1, &format!("{}: {}", reason.code, reason.message));
+    }
+}
+
+fn explain_pass(text: &mut String, depth: usize, pass: &PassPlan) {
+    let what = format!(
+        "rules judged in one pass by `{}`: {} ({})",
+        pass.component,
+        pass.described_as,
+        spread(&pass.statefulness)
+    );
+    line(text, depth, &what);
+    line(text, depth + 1, &pass.digest);
+    line(text, depth + 1, &format!("judges: {}", list(&pass.rules)));
+    line(text, depth + 1, &format!("config: {}", pass.config));
+    line(text, depth + 1, &format!("enter the sandbox: {}", list(&pass.enters)));
 }
 
 fn explain_destination(text: &mut String, to: &DestinationPlan) {
@@ -124,6 +177,7 @@ fn explain_destination(text: &mut String, to: &DestinationPlan) {
     for detail in changes::details(&to.change) {
         line(text, 1, &detail);
     }
+    explain_chain(text, 1, &to.chain);
     line(text, 1, &format!("columns: {}", columns(&to.schema)));
     if !to.partition_columns.is_empty() {
         let columns: Vec<_> = to.partition_columns.iter().map(partition).collect();
@@ -161,7 +215,7 @@ fn partition(partition: &PartitionColumn) -> String {
 fn spread(statefulness: &Statefulness) -> &'static str {
     match statefulness {
         Statefulness::Stateless => "one instance a core",
-        Statefulness::Keyed(_) => "keyed: one instance",
+        Statefulness::Keyed(_) => "keyed: one instance a part of the keys",
         Statefulness::WholeInput => "whole input: one instance",
     }
 }

@@ -19,10 +19,12 @@ pub struct Facts {
     pub files: Vec<SourceFile>,
     /// Their columns, after the projection.
     pub schema: SchemaRef,
-    /// A step's component and its answers, in the flow's order.
-    pub steps: Vec<ComponentFacts<OpenedTransform>>,
-    /// A rule's component and its answers, in the flow's order.
-    pub rules: Vec<ComponentFacts<OpenedRule>>,
+    /// The other sources' files and columns.
+    pub others: Vec<OtherFacts>,
+    /// The main chain.
+    pub main: ChainFacts,
+    /// Each destination's own chain, in the flow's order.
+    pub chains: Vec<ChainFacts>,
     /// What is at each destination, in the flow's order.
     pub targets: Vec<TargetFacts>,
     /// What is where the quarantine goes.
@@ -31,8 +33,32 @@ pub struct Facts {
     pub limits: Limits,
 }
 
-/// A component, described and opened.
+/// Another source.
 #[derive(Debug)]
+pub struct OtherFacts {
+    /// Its files, in order.
+    pub files: Vec<SourceFile>,
+    /// Their columns, after the projection.
+    pub schema: SchemaRef,
+}
+
+/// Steps and rules, opened.
+#[derive(Debug)]
+pub struct ChainFacts {
+    /// The rows that it is given.
+    pub input: SchemaRef,
+    /// A stage's component and its answers, in the order of [`stages`](super::stages::stages); none for the host's own.
+    pub stages: Vec<Option<ComponentFacts<OpenedTransform>>>,
+    /// The rows that it makes.
+    pub output: SchemaRef,
+    /// What is computed beside the rows for the rules.
+    pub conditions: Option<ComponentFacts<OpenedTransform>>,
+    /// A pass's component and its answers, in the order of [`Judging::benches`](super::judging::Judging::benches).
+    pub passes: Vec<ComponentFacts<OpenedRule>>,
+}
+
+/// A component, described and opened.
+#[derive(Debug, Clone)]
 pub struct ComponentFacts<O> {
     /// Its bytes.
     pub digest: String,

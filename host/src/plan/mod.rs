@@ -18,19 +18,25 @@ use crate::flow::Load;
 use crate::flow::PartitionColumn;
 use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
+use crate::name::ColumnName;
 use crate::name::DestinationName;
 use crate::name::FlowName;
+use crate::table::OrderBy;
 use crate::table::Severity;
 use crate::table::TableChange;
 
+mod chain;
 mod changes;
 pub mod derived;
 mod explain;
 pub mod facts;
+pub mod judging;
 mod layout;
 pub mod quarantine;
 mod resolve;
+pub mod stages;
 
+pub use chain::reasons;
 pub use explain::explain;
 pub use resolve::resolve;
 
@@ -43,13 +49,14 @@ pub struct Plan {
     pub flow_digest: String,
     /// What is read.
     pub source: SourcePlan,
-    /// The main chain, in order.
-    pub steps: Vec<StepPlan>,
-    /// The main chain's result.
-    #[serde(serialize_with = "columns")]
-    pub main: SchemaRef,
-    /// What judges it.
-    pub rules: Vec<RulePlan>,
+    /// Other sources, which steps and rules name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_sources: Vec<SourcePlan>,
+    /// The main chain.
+    pub main: ChainPlan,
+    /// The most rows that may be set apart, as a share of those read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_quarantine_fraction: Option<f64>,
     /// Where hit and rejected rows go; absent where nothing can send any there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<QuarantinePlan>,
@@ -84,9 +91,59 @@ pub struct FilePlan {
     pub bytes: u64,
 }
 
+/// Steps and rules, in order.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChainPlan {
+    /// What is done to the rows.
+    pub stages: Vec<StagePlan>,
+    /// The chain's result.
+    #[serde(serialize_with = "columns")]
+    pub output: SchemaRef,
+    /// What the result has to be.
+    pub rules: Vec<RulePlan>,
+    /// How rules are judged in the sandbox: each pass sees the rows once.
+    pub passes: Vec<PassPlan>,
+}
+
+impl ChainPlan {
+    /// Whether it does nothing to the rows, and asks nothing of them.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.stages.is_empty() && self.rules.is_empty()
+    }
+}
+
+/// A piece of a chain that runs as one.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "stage", rename_all = "snake_case")]
+pub enum StagePlan {
+    /// In the sandbox.
+    Component(Box<StepPlan>),
+    /// In the host.
+    Deduplicate(DeduplicatePlan),
+}
+
+/// One row of each key stays.
+#[derive(Debug, Clone, Serialize)]
+pub struct DeduplicatePlan {
+    /// Where the flow says so.
+    pub label: String,
+    /// What makes rows one row.
+    pub keys: Vec<ColumnName>,
+    /// Which row stays; ties are broken by the whole row.
+    pub order_by: Vec<OrderBy>,
+}
+
 /// A component at work in the chain.
 #[derive(Debug, Clone, Serialize)]
 pub struct StepPlan {
+    /// The steps of the chain, such as `transforms[0]` or `transforms[1..3]`.
+    pub label: String,
+    /// What the steps are.
+    pub steps: Vec<&'static str>,
+    /// The other sources that it is given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
     /// The component, as the flow calls it.
     pub component: String,
     /// Its bytes.
@@ -112,11 +169,27 @@ pub struct StepPlan {
     pub input: SchemaRef,
 }
 
-/// A component that judges.
+/// What rows have to be.
 #[derive(Debug, Clone, Serialize)]
 pub struct RulePlan {
     /// The rule's name.
     pub name: String,
+    /// Its type in flow files.
+    pub judge: &'static str,
+    /// What a hit leads to.
+    pub severity: Severity,
+    /// The rows that it judges; all where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// What it judges.
+    pub reasons: Vec<Reason>,
+}
+
+/// A component that judges.
+#[derive(Debug, Clone, Serialize)]
+pub struct PassPlan {
+    /// The rules that it judges.
+    pub rules: Vec<String>,
     /// The component, as the flow calls it.
     pub component: String,
     /// Its bytes.
@@ -125,14 +198,10 @@ pub struct RulePlan {
     pub described_as: String,
     /// Its configuration.
     pub config: Value,
-    /// What a hit leads to.
-    pub severity: Severity,
     /// How the input is spread over instances.
     pub statefulness: Statefulness,
     /// Columns that enter the sandbox.
     pub enters: Vec<String>,
-    /// What it judges.
-    pub reasons: Vec<Reason>,
 }
 
 /// Where rows go.
@@ -148,7 +217,9 @@ pub struct DestinationPlan {
     pub load: Load,
     /// What the strategy makes of it.
     pub change: TableChange,
-    /// Its columns, as positions in the main chain's result; the computed ones follow them.
+    /// What is done to the main chain's result for this destination alone.
+    pub chain: ChainPlan,
+    /// Its columns, as positions in its chain's result; the computed ones follow them.
     pub projection: Vec<usize>,
     /// Its final rows.
     #[serde(serialize_with = "columns")]

@@ -2,27 +2,22 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
-use serde_json::Value;
 
-use crate::component::ColumnSource;
-use crate::component::OpenedTransform;
-use crate::component::Statefulness;
 use crate::flow::Destination;
 use crate::flow::Flow;
-use crate::flow::Rule;
-use crate::name::ComponentName;
+use crate::flow::Source;
+use crate::plan::ChainPlan;
 use crate::plan::DestinationPlan;
 use crate::plan::FilePlan;
 use crate::plan::Plan;
 use crate::plan::QuarantinePlan;
-use crate::plan::RulePlan;
 use crate::plan::SourcePlan;
-use crate::plan::StepPlan;
+use crate::plan::StagePlan;
 use crate::plan::TargetState;
+use crate::plan::chain::chain;
 use crate::plan::derived;
-use crate::plan::facts::ComponentFacts;
+use crate::plan::facts::ChainFacts;
 use crate::plan::facts::Facts;
 use crate::plan::layout;
 use crate::plan::quarantine;
@@ -30,6 +25,7 @@ use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
 use crate::problem::known_names;
+use crate::storage::listing::SourceFile;
 use crate::storage::target;
 use crate::storage::target::Ask;
 use crate::storage::target::TargetFacts;
@@ -44,112 +40,58 @@ use crate::table::TableChange;
 /// Every problem of the flow against the facts, in the flow's order.
 pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
     let mut problems = Vec::new();
-    let steps = flow.transforms.iter().filter_map(|step| step.work.component()).zip(&facts.steps);
-    let steps: Vec<_> = steps.scan(Arc::clone(&facts.schema), step).collect();
-    let main = facts.steps.last().map_or(&facts.schema, |last| &last.opened.output);
-    let rules: Vec<_> = flow
-        .rules
-        .iter()
-        .filter_map(|rule| Some((rule, rule.judge.component()?)))
-        .zip(&facts.rules)
-        .map(|((rule, by), facts)| judge(rule, by, facts, main, &mut problems))
-        .collect();
-    let destinations = flow.destinations.iter().zip(&facts.targets);
+    let others: Vec<String> = flow.other_sources.iter().map(|source| source.name.clone()).collect();
+    let main =
+        chain("transforms", (&flow.transforms, &flow.rules), &others, &facts.main, &mut problems);
+    let destinations = flow.destinations.iter().zip(&facts.chains).zip(&facts.targets);
     let destinations: Vec<_> = destinations
-        .filter_map(|(to, target)| destination(to, target, main, &mut problems))
+        .filter_map(|((to, chain), target)| destination(to, &others, chain, target, &mut problems))
         .collect();
-    let quarantine = set_apart(flow, facts, &steps, &rules, main, &mut problems);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    let quarantine =
+        main.as_ref().and_then(|main| set_apart(flow, facts, main, &destinations, &mut problems));
+    let Some(main) = main.filter(|_| problems.is_empty()) else { return Err(problems) };
     Ok(Plan {
         flow: flow.name.clone(),
         flow_digest: flow.digest.clone(),
-        source: SourcePlan {
-            name: flow.source.name.clone(),
-            path: flow.source.path.clone(),
-            format: flow.source.format.name(),
-            files: facts
-                .files
-                .iter()
-                .map(|file| FilePlan { path: file.path.clone(), bytes: file.size })
-                .collect(),
-            schema: Arc::clone(&facts.schema),
-        },
-        steps,
-        main: Arc::clone(main),
-        rules,
+        source: source(&flow.source, &facts.files, &facts.schema),
+        other_sources: flow
+            .other_sources
+            .iter()
+            .zip(&facts.others)
+            .map(|(other, facts)| source(other, &facts.files, &facts.schema))
+            .collect(),
+        main,
+        max_quarantine_fraction: flow.max_quarantine_fraction,
         quarantine,
         destinations,
         limits: facts.limits.clone(),
     })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the shape that `scan` takes")]
-fn step(
-    input: &mut SchemaRef,
-    ((component, config), facts): ((&ComponentName, &Value), &ComponentFacts<OpenedTransform>),
-) -> Option<StepPlan> {
-    let ComponentFacts { digest, descriptor, opened } = facts;
-    let carried = opened
-        .layout
-        .iter()
-        .zip(opened.output.fields())
-        .filter(|(from, _)| matches!(from, ColumnSource::Input(_)));
-    let plan = StepPlan {
-        component: component.to_string(),
-        digest: digest.clone(),
-        described_as: format!("{} {}", descriptor.name, descriptor.version),
-        config: config.clone(),
-        row_effect: opened.row_effect,
-        statefulness: opened.statefulness.clone(),
-        enters: names_at(input, &opened.projection),
-        computes: opened.computed.fields().iter().map(|field| field.name().clone()).collect(),
-        carries: carried.map(|(_, field)| field.name().clone()).collect(),
-        reasons: opened.reasons.clone(),
-        input: Arc::clone(input),
-    };
-    *input = Arc::clone(&opened.output);
-    Some(plan)
-}
-
-fn judge(
-    rule: &Rule,
-    (component, config): (&ComponentName, &Value),
-    facts: &ComponentFacts<crate::component::OpenedRule>,
-    main: &SchemaRef,
-    problems: &mut Vec<Problem>,
-) -> RulePlan {
-    let ComponentFacts { digest, descriptor, opened } = facts;
-    if rule.severity.removes_rows() && opened.statefulness != Statefulness::Stateless {
-        let what = format!(
-            "rule `{}`: component `{}` judges rows only when it has seen them all; with severity drop or quarantine that is not offered yet",
-            rule.name, component
-        );
-        let hint = "use severity fail or warn, or a rule that judges each row by itself";
-        problems.push(Problem::new(Code::NotOffered, rule.at.clone(), what).hint(hint));
-    }
-    RulePlan {
-        name: rule.name.clone(),
-        component: component.to_string(),
-        digest: digest.clone(),
-        described_as: format!("{} {}", descriptor.name, descriptor.version),
-        config: config.clone(),
-        severity: rule.severity,
-        statefulness: opened.statefulness.clone(),
-        enters: names_at(main, &opened.projection),
-        reasons: opened.reasons.clone(),
+fn source(source: &Source, files: &[SourceFile], schema: &SchemaRef) -> SourcePlan {
+    let file = |file: &SourceFile| FilePlan { path: file.path.clone(), bytes: file.size };
+    SourcePlan {
+        name: source.name.clone(),
+        path: source.path.clone(),
+        format: source.format.name(),
+        files: files.iter().map(file).collect(),
+        schema: Arc::clone(schema),
     }
 }
 
 /// The final columns of a destination, and what does not fit its target.
 fn destination(
     destination: &Destination,
+    others: &[String],
+    facts: &ChainFacts,
     target: &TargetFacts,
-    main: &SchemaRef,
     problems: &mut Vec<Problem>,
 ) -> Option<DestinationPlan> {
     let before = problems.len();
+    let label = format!("{}.transforms", destination.at.field);
+    let own = (destination.transforms.as_slice(), destination.rules.as_slice());
+    let chain = chain(&label, own, others, facts, problems)?;
+    let main = &chain.output;
     let known = || main.fields().iter().map(|field| field.name().as_str());
     let projection = match &destination.columns {
         None => (0..main.fields().len()).collect(),
@@ -198,6 +140,7 @@ fn destination(
         format: destination.format.clone(),
         load: load.clone(),
         change,
+        chain,
         projection,
         schema,
         partition_columns: partition_columns.clone(),
@@ -217,16 +160,12 @@ fn destination(
 fn set_apart(
     flow: &Flow,
     facts: &Facts,
-    steps: &[StepPlan],
-    rules: &[RulePlan],
-    main: &SchemaRef,
+    main: &ChainPlan,
+    destinations: &[DestinationPlan],
     problems: &mut Vec<Problem>,
 ) -> Option<QuarantinePlan> {
-    let rejecting =
-        steps.iter().filter(|step| !step.reasons.is_empty()).map(|step| Arc::clone(&step.input));
-    let quarantining =
-        rules.iter().any(|rule| rule.severity == Severity::Quarantine).then(|| Arc::clone(main));
-    let stages: Vec<_> = rejecting.chain(quarantining).collect();
+    let chains = std::iter::once(main).chain(destinations.iter().map(|to| &to.chain));
+    let stages: Vec<_> = chains.flat_map(setting_apart).collect();
     if stages.is_empty() {
         return None;
     }
@@ -244,8 +183,14 @@ fn set_apart(
     Some(QuarantinePlan { path: to.path, format: to.format, schema })
 }
 
-fn names_at(schema: &Schema, positions: &[usize]) -> Vec<String> {
-    positions.iter().map(|at| schema.field(*at).name().clone()).collect()
+/// The rows of a chain that may be set apart, as they are then.
+fn setting_apart(chain: &ChainPlan) -> Vec<SchemaRef> {
+    let rejecting = chain.stages.iter().filter_map(|stage| match stage {
+        StagePlan::Component(step) if !step.reasons.is_empty() => Some(Arc::clone(&step.input)),
+        StagePlan::Component(_) | StagePlan::Deduplicate(_) => None,
+    });
+    let quarantining = chain.rules.iter().any(|rule| rule.severity == Severity::Quarantine);
+    rejecting.chain(quarantining.then(|| Arc::clone(&chain.output))).collect()
 }
 
 pub(super) fn inside(at: &Place, field: &str) -> Place {

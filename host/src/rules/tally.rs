@@ -1,8 +1,8 @@
 //! Counts of a run's verdicts: every rule is there, also one that nothing hit.
 
 use crate::batch::Origin;
-use crate::component::findings::Conclusion;
 use crate::component::findings::Judgement;
+use crate::component::findings::TableFinding;
 use crate::rules::Seat;
 use crate::table::ReasonTally;
 use crate::table::RuleTally;
@@ -57,22 +57,30 @@ impl Tally {
         }
     }
 
-    /// Adds what a rule (by position) found at the end. A late hit is of a row that `check` had let pass; where it had not judged it, it
-    /// has now.
-    pub fn conclude(&mut self, rule: usize, conclusion: Conclusion) {
-        let Conclusion { tables, late_hits } = conclusion;
-        let reasons = &mut self.rules[rule].reasons;
-        for (reason, late) in reasons.iter_mut().zip(late_hits) {
-            let counts = &mut reason.counts;
-            let had_passed = late.min(counts.passed);
-            counts.passed -= had_passed;
-            counts.skipped -= late - had_passed;
-            counts.evaluated += late - had_passed;
-            counts.failed += late;
-        }
-        for table in tables {
-            reasons[table.reason].table_findings.push((table.measured, table.threshold));
-        }
+    /// Adds rows that a reason of a rule (by position) hits after all. A late hit is of a row that had passed before; where it had
+    /// not been judged, it is now.
+    pub fn late(
+        &mut self,
+        rule: usize,
+        reason: usize,
+        late: u64,
+        examples: Vec<(String, Option<u64>)>,
+    ) {
+        let tally = &mut self.rules[rule].reasons[reason];
+        let counts = &mut tally.counts;
+        let had_passed = late.min(counts.passed);
+        counts.passed -= had_passed;
+        counts.skipped -= late - had_passed;
+        counts.evaluated += late - had_passed;
+        counts.failed += late;
+        let room = EXAMPLES_MAX - tally.examples.len();
+        tally.examples.extend(examples.into_iter().take(room));
+    }
+
+    /// Adds a verdict of a rule (by position) on the whole input.
+    pub fn table(&mut self, rule: usize, finding: TableFinding) {
+        let TableFinding { reason, measured, threshold } = finding;
+        self.rules[rule].reasons[reason].table_findings.push((measured, threshold));
     }
 
     /// Whether a rule of severity `fail` was hit: nothing may be written then.

@@ -1,60 +1,79 @@
 //! A run's books: where every row went. They close before anything is committed.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
 use crate::component::RowEffect;
+use crate::evidence::DestinationRecord;
 use crate::evidence::Record;
+use crate::plan::ChainPlan;
+use crate::plan::DestinationPlan;
 use crate::plan::Plan;
+use crate::plan::StagePlan;
 use crate::rules;
 use crate::rules::Tally;
 use crate::run::error::RunError;
+use crate::run::streaming::lock;
+use crate::table::ReasonTally;
+use crate::table::RuleTally;
+use crate::table::Severity;
+use crate::table::VerdictCounts;
 use crate::writer::WriteError;
 
-/// A run's counts while rows flow.
-pub(super) struct Books {
-    pub(super) read: Arc<AtomicU64>,
+/// The rule that a run with too many rows set apart breaks.
+const MAX_QUARANTINE_FRACTION: &str = "max_quarantine_fraction";
+
+/// A chain's counts while rows flow.
+#[derive(Debug, Clone)]
+pub(super) struct ChainBooks {
     pub(super) filtered: u64,
     pub(super) rejected: u64,
     pub(super) dropped: u64,
     pub(super) quarantined: u64,
-    pub(super) main: u64,
-    pub(super) seats: Vec<rules::Seat>,
+    /// Rows of the result that stay.
+    pub(super) left: u64,
     pub(super) tally: Tally,
-    pub(super) stopped: bool,
 }
 
-impl Books {
-    pub(super) fn new(plan: &Plan) -> Self {
+/// The counts of all chains.
+pub(super) struct Books {
+    pub(super) read: Arc<AtomicU64>,
+    pub(super) main: Arc<Mutex<ChainBooks>>,
+    /// Each destination's, in the flow's order.
+    pub(super) destinations: Vec<Arc<Mutex<ChainBooks>>>,
+}
+
+impl ChainBooks {
+    fn of(plan: &ChainPlan) -> Arc<Mutex<Self>> {
         let seat = |rule: &crate::plan::RulePlan| rules::Seat {
             name: rule.name.clone(),
             severity: rule.severity,
             reasons: rule.reasons.clone(),
         };
         let seats: Vec<_> = plan.rules.iter().map(seat).collect();
-        let tally = Tally::new(&seats);
-        let read = Arc::new(AtomicU64::new(0));
-        Self {
-            read,
+        Arc::new(Mutex::new(Self {
             filtered: 0,
             rejected: 0,
             dropped: 0,
             quarantined: 0,
-            main: 0,
-            seats,
-            tally,
-            stopped: false,
-        }
+            left: 0,
+            tally: Tally::new(&seats),
+        }))
     }
 
     /// Rows that went in are rows that came out, wherever they went; every rule judged or skipped every row.
-    pub(super) fn close(&self, plan: &Plan) -> Result<(), RunError> {
-        let judged = self.main + self.dropped + self.quarantined;
-        let read = self.read.load(Ordering::Relaxed);
+    fn close(&self, plan: &ChainPlan, entered: u64) -> Result<(), RunError> {
+        let judged = self.left + self.dropped + self.quarantined;
         let out = judged + self.filtered + self.rejected;
-        if plan.steps.iter().all(|step| step.row_effect != RowEffect::Many) && read != out {
-            return Err(RunError::Books(format!("{read} rows were read, {out} are accounted for")));
+        let makes_rows = plan.stages.iter().any(|stage| match stage {
+            StagePlan::Component(step) => step.row_effect == RowEffect::Many,
+            StagePlan::Deduplicate(_) => false,
+        });
+        if !makes_rows && entered != out {
+            let what = format!("{entered} rows were read, {out} are accounted for");
+            return Err(RunError::Books(what));
         }
         for rule in self.tally.rules() {
             for reason in &rule.reasons {
@@ -71,38 +90,127 @@ impl Books {
         Ok(())
     }
 
-    /// A key whose row was left out on the way is no key that the source has lost.
-    pub(super) fn complete(&self, plan: &Plan) -> Result<(), RunError> {
+    /// Rows that did not make it into the result, in words.
+    fn left_out(&self) -> Vec<String> {
         let left_out = [
             (self.filtered, "filtered"),
             (self.rejected, "rejected"),
             (self.dropped, "dropped"),
             (self.quarantined, "quarantined"),
         ];
-        let left_out: Vec<_> = left_out
-            .iter()
-            .filter(|(rows, _)| *rows > 0)
-            .map(|(rows, how)| format!("{rows} {how}"))
-            .collect();
-        let retiring = plan.destinations.iter().find(|to| to.change.retires_missing());
-        let (false, Some(to)) = (left_out.is_empty(), retiring) else { return Ok(()) };
-        let what = format!(
-            "rows were left out on the way ({}), and `{}` would retire their keys as if the source had lost them",
-            left_out.join(", "),
-            to.load.name()
-        );
-        let hint = "mend the rows, or let such a rule fail the run (`severity: fail`)".to_owned();
-        let source = WriteError::Guard { path: to.path.clone(), what, hint };
-        Err(RunError::Write { destination: to.name.clone(), source })
+        let told = left_out.iter().filter(|(rows, _)| *rows > 0);
+        told.map(|(rows, how)| format!("{rows} {how}")).collect()
+    }
+}
+
+impl Books {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self {
+            read: Arc::new(AtomicU64::new(0)),
+            main: ChainBooks::of(&plan.main),
+            destinations: plan.destinations.iter().map(|to| ChainBooks::of(&to.chain)).collect(),
+        }
     }
 
-    pub(super) fn record(&self, record: &mut Record) {
-        record.rows_read = self.read.load(Ordering::Relaxed);
-        record.rows_filtered = self.filtered;
-        record.rows_rejected = self.rejected;
-        record.rows_dropped = self.dropped;
-        record.rows_quarantined = self.quarantined;
-        record.rows_main = self.main;
-        record.rules = self.tally.rules().to_vec();
+    /// A destination without a chain of its own has the main result, row by row.
+    pub(super) fn settle(&self, plan: &Plan) {
+        let left = lock(&self.main).left;
+        for (to, books) in plan.destinations.iter().zip(&self.destinations) {
+            if to.chain.is_empty() {
+                lock(books).left = left;
+            }
+        }
     }
+
+    /// Whether every chain's counts add up.
+    pub(super) fn close(&self, plan: &Plan) -> Result<(), RunError> {
+        let main = lock(&self.main);
+        main.close(&plan.main, self.read.load(Ordering::Relaxed))?;
+        for (to, books) in plan.destinations.iter().zip(&self.destinations) {
+            lock(books).close(&to.chain, main.left)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a rule of severity `fail` was hit, of whichever chain.
+    pub(super) fn says_no(&self, plan: &Plan) -> bool {
+        let chains = std::iter::once(&self.main).chain(&self.destinations);
+        chains.into_iter().any(|books| lock(books).tally.says_no()) || self.too_many(plan).is_some()
+    }
+
+    /// More rows set apart than the flow allows: their share, and what is allowed.
+    fn too_many(&self, plan: &Plan) -> Option<(f64, f64)> {
+        let most = plan.max_quarantine_fraction?;
+        let main = lock(&self.main);
+        let read = self.read.load(Ordering::Relaxed);
+        let share = (main.rejected + main.quarantined) as f64 / read.max(1) as f64;
+        (share > most).then_some((share, most))
+    }
+
+    /// A key whose row was left out on the way is no key that the source has lost.
+    pub(super) fn complete(&self, plan: &Plan) -> Result<(), RunError> {
+        for (to, books) in plan.destinations.iter().zip(&self.destinations) {
+            let left_out = [lock(&self.main).left_out(), lock(books).left_out()].concat();
+            if left_out.is_empty() || !to.change.retires_missing() {
+                continue;
+            }
+            return Err(incomplete(to, &left_out));
+        }
+        Ok(())
+    }
+
+    /// Rows of each destination's result, in the flow's order.
+    pub(super) fn final_rows(&self) -> Vec<u64> {
+        self.destinations.iter().map(|books| lock(books).left).collect()
+    }
+
+    pub(super) fn record(&self, plan: &Plan, record: &mut Record) {
+        let main = lock(&self.main);
+        record.rows_read = self.read.load(Ordering::Relaxed);
+        record.rows_filtered = main.filtered;
+        record.rows_rejected = main.rejected;
+        record.rows_dropped = main.dropped;
+        record.rows_quarantined = main.quarantined;
+        record.rows_main = main.left;
+        record.rules = main.tally.rules().to_vec();
+        let judged = main.left + main.dropped + main.quarantined;
+        drop(main);
+        record.rules.extend(self.too_many(plan).map(|finding| RuleTally {
+            name: MAX_QUARANTINE_FRACTION.to_owned(),
+            severity: Severity::Fail,
+            reasons: vec![ReasonTally {
+                code: MAX_QUARANTINE_FRACTION.to_owned(),
+                columns: Vec::new(),
+                // It judges no row by itself.
+                counts: VerdictCounts { skipped: judged, ..VerdictCounts::default() },
+                table_findings: vec![finding],
+                examples: Vec::new(),
+            }],
+        }));
+        for (entry, books) in record.destinations.iter_mut().zip(&self.destinations) {
+            lock(books).record(entry);
+        }
+    }
+}
+
+impl ChainBooks {
+    fn record(&self, entry: &mut DestinationRecord) {
+        entry.rows_filtered = self.filtered;
+        entry.rows_rejected = self.rejected;
+        entry.rows_dropped = self.dropped;
+        entry.rows_quarantined = self.quarantined;
+        entry.rows_final = self.left;
+        entry.rules = self.tally.rules().to_vec();
+    }
+}
+
+fn incomplete(to: &DestinationPlan, left_out: &[String]) -> RunError {
+    let what = format!(
+        "rows were left out on the way ({}), and `{}` would retire their keys as if the source had lost them",
+        left_out.join(", "),
+        to.load.name()
+    );
+    let hint = "mend the rows, or let such a rule fail the run (`severity: fail`)".to_owned();
+    let source = WriteError::Guard { path: to.path.clone(), what, hint };
+    RunError::Write { destination: to.name.clone(), source }
 }

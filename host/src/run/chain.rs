@@ -1,6 +1,8 @@
-//! The main chain as a stream: batches in source order, through the sandbox, to verdicts. Stateless components work on one
-//! batch a core at once; order is kept. Memory is bounded by what is in flight, never by the input.
+//! A chain as a stream: batches in source order, through its stages, to judgements. Stateless components work on one batch a core
+//! at once; order is kept. Memory is bounded by what is in flight and by what stages may hold, never by the input.
 
+use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
@@ -13,15 +15,18 @@ use tokio::task::spawn_blocking;
 
 use crate::batch::Batch;
 use crate::component::Statefulness;
-use crate::component::findings::Judgement;
 use crate::component::findings::Rejection;
+use crate::run::dedup::Dedup;
+use crate::run::dedup::Deduplicating;
 use crate::run::error::RunError;
-use crate::sandbox::RulePool;
-use crate::sandbox::SandboxError;
+use crate::run::judges::Judged;
+use crate::run::judges::SharedJudges;
+use crate::run::keyed;
+use crate::run::live::LiveStage;
 use crate::sandbox::TransformPool;
 use crate::source::Files;
 
-/// Batches that the source may read ahead.
+/// Batches that the source may read ahead, and a stage may be ahead of the next one.
 const READ_AHEAD: usize = 2;
 
 /// What flows through the chain.
@@ -29,24 +34,35 @@ const READ_AHEAD: usize = 2;
 pub(super) enum Item {
     /// Rows on their way, and the number of the source's batch that they come from.
     Rows(Option<u64>, Batch),
-    /// Rows that a step (by position) rejected.
+    /// Rows that a stage (by position) rejected.
     Rejected(usize, Rejection),
     /// Rows that filters left out.
     Filtered(u64),
 }
 
 /// What comes out of the chain.
-#[derive(Debug)]
 pub(super) enum Outcome {
     /// Rows of the result with what each rule found.
-    Judged(Batch, Vec<Vec<Judgement>>),
-    /// Rows that a step (by position) rejected.
+    Judged(Judged),
+    /// Rows that a stage (by position) rejected.
     Rejected(usize, Rejection),
     /// Rows that filters left out.
     Filtered(u64),
 }
 
-type Items = BoxStream<'static, Result<Item, RunError>>;
+/// What stages may hold, and where the rest goes.
+#[derive(Debug, Clone)]
+pub(super) struct Room {
+    /// Where files without a name are made.
+    pub(super) folder: PathBuf,
+    /// Bytes that a stage may hold in memory.
+    pub(super) memory_max: usize,
+}
+
+/// Who is shown what leaves each stage.
+pub(super) type Seen = Arc<dyn Fn(usize, &Batch) + Send + Sync>;
+
+pub(super) type Items = BoxStream<'static, Result<Item, RunError>>;
 
 /// The source's batches, read on a thread of their own.
 pub(super) fn source(mut files: Files, mut seen: impl FnMut(&Batch) + Send + 'static) -> Items {
@@ -78,10 +94,38 @@ pub(super) fn source(mut files: Files, mut seen: impl FnMut(&Batch) + Send + 'st
     batches.chain(ended).boxed()
 }
 
-/// The steps, in order.
-pub(super) fn transformed(mut items: Items, steps: &[Arc<TransformPool>]) -> Items {
-    for (index, pool) in steps.iter().enumerate() {
-        items = step(items, index, Arc::clone(pool));
+/// Batches that another chain hands over.
+pub(super) fn handed(mut batches: mpsc::Receiver<Batch>) -> Items {
+    let batches = stream::poll_fn(move |context| batches.poll_recv(context));
+    batches.enumerate().map(|(number, batch)| Ok(Item::Rows(Some(number as u64), batch))).boxed()
+}
+
+/// The stages, in order; `seen` is shown what leaves each of them.
+pub(super) fn transformed(
+    mut items: Items,
+    stages: &[LiveStage],
+    room: &Room,
+    seen: &Seen,
+) -> Items {
+    for (index, stage) in stages.iter().enumerate() {
+        items = match stage {
+            LiveStage::Component(working) => {
+                let pool = Arc::clone(&working.pool);
+                match pool.opened().statefulness.clone() {
+                    Statefulness::Keyed(keys) => keyed::step(items, index, pool, keys, room),
+                    Statefulness::Stateless | Statefulness::WholeInput => step(items, index, pool),
+                }
+            }
+            LiveStage::Deduplicate(dedup) => deduplicated(items, Arc::clone(dedup), room.clone()),
+        };
+        let seen = Arc::clone(seen);
+        items = items
+            .inspect_ok(move |item| {
+                if let Item::Rows(_, batch) = item {
+                    seen(index, batch);
+                }
+            })
+            .boxed();
     }
     items
 }
@@ -89,22 +133,17 @@ pub(super) fn transformed(mut items: Items, steps: &[Arc<TransformPool>]) -> Ite
 /// The rules, all of them on each batch.
 pub(super) fn judged(
     items: Items,
-    rules: &[Arc<RulePool>],
+    judges: SharedJudges,
 ) -> BoxStream<'static, Result<Outcome, RunError>> {
-    let width =
-        width(rules.iter().all(|rule| rule.opened().statefulness == Statefulness::Stateless));
-    let rules: Arc<[_]> = rules.into();
+    let width = width(judges.is_stateless());
     let tasks = items.map(move |item| {
-        let rules = Arc::clone(&rules);
+        let judges = Arc::clone(&judges);
         async move {
             match item? {
                 Item::Rows(number, batch) => {
-                    let judging = spawn_blocking(move || {
-                        let findings = rules.iter().map(|rule| rule.check(number, &batch));
-                        let findings = findings.collect::<Result<_, _>>()?;
-                        Ok::<_, SandboxError>(Outcome::Judged(batch, findings))
-                    });
-                    Ok(judging.await.map_err(RunError::stopped("a rule"))??)
+                    let judging = spawn_blocking(move || judges.check(number, batch));
+                    let judged = judging.await.map_err(RunError::stopped("a rule"))??;
+                    Ok(Outcome::Judged(judged))
                 }
                 Item::Rejected(step, rejection) => Ok(Outcome::Rejected(step, rejection)),
                 Item::Filtered(rows) => Ok(Outcome::Filtered(rows)),
@@ -112,6 +151,21 @@ pub(super) fn judged(
         }
     });
     tasks.buffered(width).boxed()
+}
+
+/// What a task sends, and after it the error that it ended with.
+pub(super) fn produced<T: Send + 'static, W>(
+    stage: &'static str,
+    work: impl FnOnce(mpsc::Sender<T>) -> W,
+) -> BoxStream<'static, Result<T, RunError>>
+where
+    W: Future<Output = Result<(), RunError>> + Send + 'static,
+{
+    let (sender, mut receiver) = mpsc::channel(READ_AHEAD);
+    let task = tokio::spawn(work(sender));
+    let sent = stream::poll_fn(move |context| receiver.poll_recv(context)).map(Ok);
+    let ended = stream::once(async move { task.await.map_err(RunError::stopped(stage))? });
+    sent.chain(ended.filter_map(|ended| async move { ended.err().map(Err) })).boxed()
 }
 
 /// One step: what it answers to each batch, then what it kept back.
@@ -125,13 +179,8 @@ fn step(items: Items, index: usize, pool: Arc<TransformPool>) -> Items {
                 Item::Rows(number, batch) => (number, batch),
                 other @ (Item::Rejected(..) | Item::Filtered(_)) => return Ok(vec![other]),
             };
-            let working = spawn_blocking(move || pool.process(number, &batch));
-            let done = working.await.map_err(RunError::stopped("a transform"))??;
-            let rows = done.batches.into_iter().map(|batch| Item::Rows(number, batch));
-            let rejected =
-                done.rejected.into_iter().map(|rejection| Item::Rejected(index, rejection));
-            let filtered = (done.rows_filtered > 0).then_some(Item::Filtered(done.rows_filtered));
-            Ok::<_, RunError>(rows.chain(rejected).chain(filtered).collect())
+            let working = spawn_blocking(move || answers(&pool, index, number, &batch));
+            working.await.map_err(RunError::stopped("a transform"))?
         }
     });
     let answers = tasks
@@ -141,17 +190,55 @@ fn step(items: Items, index: usize, pool: Arc<TransformPool>) -> Items {
     answers.chain(stream::once(async move { kept_back(last) }).flatten()).boxed()
 }
 
+/// What a step makes of a batch.
+fn answers(
+    pool: &TransformPool,
+    index: usize,
+    number: Option<u64>,
+    batch: &Batch,
+) -> Result<Vec<Item>, RunError> {
+    let done = pool.process(number, batch)?;
+    let rows = done.batches.into_iter().map(|batch| Item::Rows(number, batch));
+    let rejected = done.rejected.into_iter().map(|rejection| Item::Rejected(index, rejection));
+    let filtered = (done.rows_filtered > 0).then_some(Item::Filtered(done.rows_filtered));
+    Ok(rows.chain(rejected).chain(filtered).collect())
+}
+
 /// What a step kept back until the input was over, batch by batch.
 fn kept_back(pool: Arc<TransformPool>) -> Items {
-    let (sender, mut receiver) = mpsc::channel(READ_AHEAD);
-    let finishing =
-        spawn_blocking(move || pool.finish(&mut |batch| sender.blocking_send(batch).is_ok()));
-    let batches = stream::poll_fn(move |context| receiver.poll_recv(context))
-        .map(|batch| Ok(Item::Rows(None, batch)));
-    let ended = stream::once(async move {
-        finishing.await.map_err(RunError::stopped("a transform"))?.map_err(RunError::from)
-    });
-    batches.chain(ended.filter_map(|ended| async move { ended.err().map(Err) })).boxed()
+    produced("a transform", |sender| async move {
+        let finishing = spawn_blocking(move || {
+            pool.finish(&mut |batch| sender.blocking_send(Item::Rows(None, batch)).is_ok())
+        });
+        Ok(finishing.await.map_err(RunError::stopped("a transform"))??)
+    })
+}
+
+/// One row of each key, once the input is over.
+fn deduplicated(mut items: Items, dedup: Arc<Dedup>, room: Room) -> Items {
+    produced("deduplicate", |sender| async move {
+        let mut deduplicating =
+            Deduplicating::new(Arc::clone(&dedup), &room.folder, room.memory_max);
+        while let Some(item) = items.next().await {
+            match item? {
+                Item::Rows(_, batch) => deduplicating.push(batch)?,
+                other => {
+                    if sender.send(other).await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        let finishing = spawn_blocking(move || {
+            let left_out = deduplicating
+                .finish(&mut |batch| sender.blocking_send(Item::Rows(None, batch)).is_ok())?;
+            if left_out > 0 {
+                let _ = sender.blocking_send(Item::Filtered(left_out));
+            }
+            Ok(())
+        });
+        finishing.await.map_err(RunError::stopped("deduplicate"))?
+    })
 }
 
 /// Batches at work at once.

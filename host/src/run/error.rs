@@ -1,5 +1,6 @@
 //! Why a run ended early, and whose move it is.
 
+use crate::evidence::EvidenceError;
 use crate::name::DestinationName;
 use crate::problem::Problem;
 use crate::sandbox::Breach;
@@ -50,6 +51,9 @@ pub enum RunError {
     /// The counts do not close; nothing was written.
     #[error("the counts do not add up, so nothing was written: {0}")]
     Books(String),
+    /// The evidence of earlier runs, which a rule asks for, cannot be listed.
+    #[error(transparent)]
+    Evidence(EvidenceError),
     /// The sandbox cannot start on this machine.
     #[error("the sandbox cannot start: {0}")]
     Engine(String),
@@ -77,7 +81,9 @@ impl RunError {
                 Breach::Trap(_)
                 | Breach::Protocol(_)
                 | Breach::Failed(_)
+                | Breach::FailedAt { .. }
                 | Breach::Refused(_)
+                | Breach::Input { .. }
                 | Breach::Load(_) => Whose::User,
             },
             Self::Source(SourceError::Problems(_)) => Whose::User,
@@ -96,6 +102,7 @@ impl RunError {
             | Self::Arrow { .. }
             | Self::Stopped { .. }
             | Self::Books(_)
+            | Self::Evidence(_)
             | Self::Engine(_) => Whose::World,
         }
     }

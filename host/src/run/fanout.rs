@@ -1,18 +1,27 @@
 //! Fan-out: the result goes to every destination at once, each staging on a task of its own. Nothing is visible before all
 //! of them said yes.
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
+use futures::StreamExt as _;
 use futures::future::join_all;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::task::spawn_blocking;
 
+use crate::batch::Batch;
 use crate::plan::DestinationPlan;
 use crate::plan::Plan;
 use crate::plan::derived::Derived;
 use crate::plan::derived::Uncomputed;
+use crate::run::chain;
+use crate::run::chain::Seen;
 use crate::run::error::RunError;
+use crate::run::live::LiveChain;
+use crate::run::streaming;
+use crate::run::streaming::Way;
 use crate::writer;
 use crate::writer::Prepared;
 use crate::writer::RunMark;
@@ -30,8 +39,25 @@ pub(super) struct Fanout {
 
 struct Lane {
     plan: DestinationPlan,
-    batches: mpsc::Sender<RecordBatch>,
+    batches: Entry,
+    /// The destination's own chain, at work; none where it has none.
+    chain: Option<JoinHandle<Result<(), RunError>>>,
     writer: JoinHandle<(Box<dyn Writer>, Result<(), WriteError>)>,
+}
+
+/// Where rows of the main result enter a lane.
+enum Entry {
+    /// Right before the writer.
+    Writer(mpsc::Sender<RecordBatch>),
+    /// Before its own chain.
+    Chain(mpsc::Sender<Batch>),
+}
+
+/// A destination's own chain, open, and its way.
+pub(super) struct OwnChain {
+    pub(super) live: Arc<LiveChain>,
+    pub(super) way: Way,
+    pub(super) seen: Seen,
 }
 
 /// A destination whose change is prepared.
@@ -45,9 +71,10 @@ impl Fanout {
     pub(super) async fn open(
         plan: &Plan,
         mark: impl Fn(&DestinationPlan) -> RunMark,
+        chains: Vec<OwnChain>,
     ) -> Result<Self, RunError> {
         let mut opened = Self { lanes: Vec::new() };
-        for destination in &plan.destinations {
+        for (destination, chain) in plan.destinations.iter().zip(chains) {
             let target = target(plan, destination, mark(destination));
             let derived = Derived::new(&destination.schema, &destination.partition_columns);
             let opening = match derived.map_err(|error| uncomputed(destination, error)) {
@@ -56,7 +83,7 @@ impl Fanout {
             };
             match opening {
                 Ok((writer, derived)) => {
-                    opened.lanes.push(Lane::start(destination.clone(), writer, derived));
+                    opened.lanes.push(Lane::start(destination.clone(), writer, derived, chain));
                 }
                 Err(error) => {
                     opened.abandon().await;
@@ -67,16 +94,33 @@ impl Fanout {
         Ok(opened)
     }
 
-    /// Hands rows of the main result to every destination, each with its own columns. `false` when one has stopped; `close` says why.
-    pub(super) async fn stage(&mut self, rows: &RecordBatch) -> Result<bool, RunError> {
+    /// Hands rows of the main result to every destination. `false` when one has stopped; `prepare` says why.
+    pub(super) async fn stage(&mut self, batch: &Batch) -> Result<bool, RunError> {
         let mut going = true;
         for lane in &self.lanes {
-            let rows = rows
-                .project(&lane.plan.projection)
-                .map_err(RunError::arrow("a destination's columns"))?;
-            going &= lane.batches.send(rows).await.is_ok();
+            going &= match &lane.batches {
+                Entry::Chain(chain) => chain.send(batch.clone()).await.is_ok(),
+                Entry::Writer(writer) => {
+                    let rows = projected(&lane.plan, &batch.rows)?;
+                    writer.send(rows).await.is_ok()
+                }
+            };
         }
         Ok(going)
+    }
+
+    /// The main result is over: waits until every destination's own chain is, too, and its rules have concluded.
+    pub(super) async fn settle(&mut self) -> Result<(), RunError> {
+        let mut settled = Ok(());
+        for lane in &mut self.lanes {
+            // A sender that is gone is the end of the input; a lane without a chain still has its writer's.
+            if let Some(chain) = lane.chain.take() {
+                lane.batches = Entry::Chain(mpsc::channel(1).0);
+                let ended = chain.await.map_err(RunError::stopped("a destination's chain"));
+                settled = settled.and(ended.and_then(|ended| ended));
+            }
+        }
+        settled
     }
 
     /// Waits until everything is staged, then lets every destination judge its change. If one says no, all are abandoned.
@@ -109,10 +153,18 @@ impl Fanout {
     }
 
     async fn close(self) -> (Vec<(DestinationPlan, Box<dyn Writer>)>, Option<RunError>) {
-        let (plans, tasks): (Vec<_>, Vec<_>) =
-            self.lanes.into_iter().map(|lane| (lane.plan, lane.writer)).unzip();
         let mut writers = Vec::new();
         let mut failure = None;
+        let (mut plans, mut tasks) = (Vec::new(), Vec::new());
+        for Lane { plan, batches, chain, writer } in self.lanes {
+            drop(batches);
+            if let Some(chain) = chain {
+                let ended = chain.await.map_err(RunError::stopped("a destination's chain"));
+                failure = failure.or(ended.and_then(|ended| ended).err());
+            }
+            plans.push(plan);
+            tasks.push(writer);
+        }
         for (plan, ended) in plans.into_iter().zip(join_all(tasks).await) {
             match ended {
                 Ok((writer, staged)) => {
@@ -150,7 +202,12 @@ pub(super) fn target(plan: &Plan, destination: &DestinationPlan, run: RunMark) -
 }
 
 impl Lane {
-    fn start(plan: DestinationPlan, mut writer: Box<dyn Writer>, derived: Derived) -> Self {
+    fn start(
+        plan: DestinationPlan,
+        mut writer: Box<dyn Writer>,
+        derived: Derived,
+        own: OwnChain,
+    ) -> Self {
         let (batches, mut waiting) = mpsc::channel::<RecordBatch>(WAITING);
         let to = plan.clone();
         // Writers work on the thread that polls them, so each gets one that may block.
@@ -166,8 +223,29 @@ impl Lane {
             }
             (writer, staged)
         });
-        Self { plan, batches, writer }
+        if plan.chain.is_empty() {
+            return Self { plan, batches: Entry::Writer(batches), chain: None, writer };
+        }
+        let (sender, receiver) = mpsc::channel::<Batch>(WAITING);
+        let to = plan.clone();
+        let chain = tokio::spawn(async move {
+            let OwnChain { live, way, seen } = own;
+            let mut kept = streaming::kept(chain::handed(receiver), &live, way, &seen);
+            while let Some(batch) = kept.next().await {
+                // A writer that has stopped says why itself.
+                if batches.send(projected(&to, &batch?.rows)?).await.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        Self { plan, batches: Entry::Chain(sender), chain: Some(chain), writer }
     }
+}
+
+/// A destination's columns.
+fn projected(plan: &DestinationPlan, rows: &RecordBatch) -> Result<RecordBatch, RunError> {
+    rows.project(&plan.projection).map_err(RunError::arrow("a destination's columns"))
 }
 
 /// Removes what prepared destinations have staged.
@@ -188,7 +266,7 @@ async fn abandon_writers(
 }
 
 /// A partition column that cannot be computed is the user's data, like a value that does not fit.
-fn uncomputed(plan: &DestinationPlan, error: Uncomputed) -> WriteError {
+pub(super) fn uncomputed(plan: &DestinationPlan, error: Uncomputed) -> WriteError {
     let Uncomputed { column, what } = error;
     WriteError::Value { path: plan.path.clone(), column: column.into(), what }
 }

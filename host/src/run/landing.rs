@@ -19,16 +19,18 @@ pub(super) async fn commit(
     plan: &Plan,
     ready: Vec<fanout::Ready>,
     quarantine: Option<Quarantine>,
-    rows_main: u64,
+    final_rows: &[u64],
     record: &mut Record,
     report: Report<'_>,
 ) -> Result<Status, RunError> {
     let closes =
-        |counts: Counts| (counts.rows_written, counts.accounted()) == (rows_main, rows_main);
-    if let Some(wrong) = ready.iter().find(|ready| !closes(ready.prepared.counts())) {
+        |counts: Counts, rows: u64| (counts.rows_written, counts.accounted()) == (rows, rows);
+    let mut all = ready.iter().zip(final_rows);
+    if let Some((wrong, rows)) = all.find(|(ready, rows)| !closes(ready.prepared.counts(), **rows))
+    {
         let counts = wrong.prepared.counts();
         let what = format!(
-            "destination `{}` staged {} rows of {rows_main} and accounts for {}",
+            "destination `{}` staged {} rows of {rows} and accounts for {}",
             wrong.plan.name,
             counts.rows_written,
             counts.accounted()

@@ -3,8 +3,11 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures::FutureExt as _;
+use futures::StreamExt as _;
+use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
 use crate::component::Descriptor;
@@ -16,25 +19,40 @@ use crate::evidence::Record;
 use crate::evidence::Status;
 use crate::flow::Flow;
 use crate::name::DestinationName;
+use crate::plan::ChainPlan;
 use crate::plan::Plan;
 use crate::plan::resolve;
 use crate::run::books::Books;
+use crate::run::books::ChainBooks;
+use crate::run::chain::Room;
+use crate::run::chain::Seen;
 use crate::run::fanout::Fanout;
+use crate::run::fanout::OwnChain;
 use crate::run::gather::Gathered;
 use crate::run::gather::gather;
+use crate::run::live::LiveChain;
 use crate::run::quarantine::Quarantine;
+use crate::run::streaming::SetApart;
+use crate::run::streaming::Way;
 use crate::sandbox::Context;
 use crate::table::RunId;
 use crate::writer::RunMark;
 
 mod books;
 mod chain;
+mod dedup;
 mod error;
 mod fanout;
 mod gather;
+mod judges;
+mod keyed;
 mod landing;
+mod late;
 mod layout;
-mod offered;
+mod live;
+mod loading;
+mod opening;
+mod preview;
 mod quarantine;
 mod recording;
 mod streaming;
@@ -42,7 +60,11 @@ mod world;
 
 pub use error::RunError;
 pub use error::Whose;
+pub use preview::Shown;
+pub use preview::preview;
 pub use world::World;
+
+type SharedBooks = Arc<std::sync::Mutex<ChainBooks>>;
 
 /// Rows of a batch as it is read. Several batches are on their way at once, so this sets the memory that a run needs; crossing the
 /// sandbox costs some microseconds a batch, which do not show at this size.
@@ -101,8 +123,8 @@ pub async fn run(flow: &Arc<Flow>, world: World, run_id: RunId, report: Report<'
 /// # Errors
 /// All problems, or what keeps the sandbox from starting.
 pub fn check(flow: &Flow, world: World) -> Result<Vec<Descriptor>, RunError> {
-    let loaded = gather::load(flow, world, &Limits::effective(&flow.limits))?;
-    Ok(loaded.into_values().map(|known| known.descriptor).collect())
+    let loaded = loading::load(flow, world, &Limits::effective(&flow.limits))?;
+    Ok(loaded.components.into_values().map(|known| known.descriptor).collect())
 }
 
 /// The plan of a run that would start now. Reads the source's files and the targets; writes nothing.
@@ -151,17 +173,50 @@ async fn attempt(
         destination: destination.clone(),
         started_at,
     };
-    let mut fanout = Fanout::open(&plan, |destination| mark(&destination.name)).await?;
-    let mut quarantine = match &plan.quarantine {
-        Some(to) => match Quarantine::open(to, mark(&DestinationName::quarantine())).await {
-            Ok(quarantine) => Some(quarantine),
-            Err(error) => return Err(abandoned(fanout, error).await),
-        },
-        None => None,
+    let Gathered { source, main, chains, before, .. } = gathered;
+    let quarantine = match &plan.quarantine {
+        Some(to) => {
+            let quarantine = Quarantine::open(to, mark(&DestinationName::quarantine())).await?;
+            SetApart::To(Arc::new(Mutex::new(quarantine)))
+        }
+        None => SetApart::Never,
     };
-
-    let Gathered { source, steps, rules, .. } = gathered;
-    let mut books = Books::new(&plan);
+    let books = Books::new(&plan);
+    let room = Room {
+        folder: flow.state.clone(),
+        memory_max: usize::try_from(plan.limits.load_memory_bytes / 4).unwrap_or(usize::MAX),
+    };
+    let way =
+        |chain: &ChainPlan, live: &LiveChain, books: &SharedBooks, prefix: String, before| Way {
+            plan: chain.clone(),
+            prefix,
+            judges: Arc::clone(&live.judges),
+            books: Arc::clone(books),
+            quarantine: quarantine.clone(),
+            room: room.clone(),
+            before,
+        };
+    let own =
+        plan.destinations.iter().zip(&chains).zip(&books.destinations).zip(&flow.destinations);
+    let own = own.map(|(((to, live), books), written)| OwnChain {
+        live: Arc::clone(live),
+        way: way(
+            &to.chain,
+            live,
+            books,
+            format!("{}.", written.at.field),
+            before.destinations.get(&to.name).copied(),
+        ),
+        seen: Arc::new(|_, _| {}),
+    });
+    let own = own.collect();
+    let mut fanout = match Fanout::open(&plan, |destination| mark(&destination.name), own).await {
+        Ok(fanout) => fanout,
+        Err(error) => {
+            set_aside(quarantine).await;
+            return Err(error);
+        }
+    };
     let files = crate::source::Files::open(
         source,
         usize::try_from(plan.limits.batch_rows).map_or(READ_ROWS, |rows| rows.min(READ_ROWS)),
@@ -170,55 +225,88 @@ async fn attempt(
     let batches = chain::source(files, move |batch| {
         read.fetch_add(batch.rows.num_rows() as u64, Ordering::Relaxed);
     });
-    let judged = chain::judged(chain::transformed(batches, &steps), &rules);
-    let streamed =
-        streaming::stream(&plan, judged, &mut books, &mut fanout, quarantine.as_mut(), report)
-            .await;
-    let concluded = match streamed {
-        Ok(()) => streaming::conclude(&rules, &mut books.tally).await,
-        Err(error) => Err(error),
-    };
-    recording::usage(
-        record,
-        steps.iter().map(|pool| pool.usage()).chain(rules.iter().map(|pool| pool.usage())),
-    );
-    books.record(record);
-    if let Err(error) = concluded.and_then(|()| books.close(&plan)) {
+    let seen: Seen = Arc::new(|_, _| {});
+    let main_way = way(&plan.main, &main, &books.main, String::new(), before.main);
+    let mut kept = streaming::kept(batches, &main, main_way, &seen);
+    let mut streamed = Ok(());
+    let mut stopped = false;
+    while let Some(batch) = kept.next().await {
+        let staged = match batch {
+            Ok(batch) => fanout.stage(&batch).await,
+            Err(error) => Err(error),
+        };
+        match staged {
+            Ok(true) => report(Event::Read(books.read.load(Ordering::Relaxed))),
+            Ok(false) => {
+                stopped = true;
+                streamed = Err(RunError::Books("a destination stopped taking rows".to_owned()));
+            }
+            Err(error) => streamed = Err(error),
+        }
+        if streamed.is_err() {
+            break;
+        }
+    }
+    drop(kept);
+    if streamed.is_ok() {
+        streamed = fanout.settle().await;
+    }
+    books.settle(&plan);
+    record.components =
+        std::iter::once(&main).chain(&chains).flat_map(|chain| chain.components()).collect();
+    books.record(&plan, record);
+    if let Err(error) = streamed.and_then(|()| books.close(&plan)) {
         // Where a destination stopped taking rows, its own error is the reason.
-        let error = if books.stopped {
+        let error = if stopped {
             fanout.prepare().await.err().unwrap_or(error)
         } else {
             abandoned(fanout, error).await
         };
-        if let Some(quarantine) = quarantine {
-            quarantine.abandon().await;
-        }
+        set_aside(quarantine).await;
         return Err(error);
     }
-    if books.tally.says_no() {
+    if books.says_no(&plan) {
         fanout.abandon().await;
-        landing::set_apart(&plan, quarantine, record).await?;
+        landing::set_apart(&plan, alone(quarantine).await, record).await?;
         return Ok(Status::Rejected);
     }
     if let Err(error) = books.complete(&plan) {
-        if let Some(quarantine) = quarantine {
-            quarantine.abandon().await;
-        }
+        set_aside(quarantine).await;
         return Err(abandoned(fanout, error).await);
     }
     let ready = match fanout.prepare().await {
         Ok(ready) => ready,
         Err(error) => {
-            if let Some(quarantine) = quarantine {
-                quarantine.abandon().await;
-            }
+            set_aside(quarantine).await;
             return Err(error);
         }
     };
     report(Event::Prepared);
-    let status = landing::commit(&plan, ready, quarantine, books.main, record, report).await?;
+    let final_rows = books.final_rows();
+    let status =
+        landing::commit(&plan, ready, alone(quarantine).await, &final_rows, record, report).await?;
     layout::optimize(&plan, mark, record).await;
     Ok(status)
+}
+
+/// The quarantine, once no chain sends rows there any more: one that was given up ends with the batch that it is at.
+async fn alone(quarantine: SetApart) -> Option<Quarantine> {
+    let SetApart::To(mut shared) = quarantine else { return None };
+    loop {
+        match Arc::try_unwrap(shared) {
+            Ok(alone) => return Some(alone.into_inner()),
+            Err(still) => shared = still,
+        }
+        // Where even this cannot be waited for, the next round asks again.
+        let _ = spawn_blocking(|| std::thread::sleep(Duration::from_millis(1))).await;
+    }
+}
+
+/// Removes what was staged for the quarantine; the failure that led here is the one to report.
+async fn set_aside(quarantine: SetApart) {
+    if let Some(quarantine) = alone(quarantine).await {
+        quarantine.abandon().await;
+    }
 }
 
 async fn abandoned(fanout: Fanout, error: RunError) -> RunError {

@@ -7,8 +7,6 @@ use chrono::Utc;
 use sha2::Digest;
 use sha2::Sha256;
 
-use crate::component::usage::Usage;
-use crate::evidence::ComponentRecord;
 use crate::evidence::DestinationRecord;
 use crate::evidence::ErrorRecord;
 use crate::evidence::Outcome;
@@ -69,38 +67,24 @@ pub(super) fn planned(record: &mut Record, plan: &Plan) {
         files: plan.source.files.len() as u64,
         bytes: plan.source.files.iter().map(|file| file.bytes).sum(),
     });
-    let steps = plan.steps.iter().enumerate().map(|(index, step)| ComponentRecord {
-        stage: format!("transforms[{index}]"),
-        component: step.component.clone(),
-        digest: step.digest.clone(),
-        described_as: step.described_as.clone(),
-        usage: Usage::default(),
-    });
-    let rules = plan.rules.iter().map(|rule| ComponentRecord {
-        stage: rule.name.clone(),
-        component: rule.component.clone(),
-        digest: rule.digest.clone(),
-        described_as: rule.described_as.clone(),
-        usage: Usage::default(),
-    });
-    record.components = steps.chain(rules).collect();
     let destination = |to: &crate::plan::DestinationPlan| DestinationRecord {
         name: to.name.clone(),
         format: to.format.name().to_owned(),
         load_type: to.load.name().to_owned(),
         path: to.path.display().to_string(),
         outcome: Outcome::Untouched,
+        rows_filtered: 0,
+        rows_rejected: 0,
+        rows_dropped: 0,
+        rows_quarantined: 0,
+        rows_final: 0,
+        rules: Vec::new(),
         counts: Counts::default(),
         metrics_source: "counted".to_owned(),
         version: None,
         optimization: None,
     };
     record.destinations = plan.destinations.iter().map(destination).collect();
-}
-
-/// What the components used, in the order of the record's components.
-pub(super) fn usage(record: &mut Record, used: impl Iterator<Item = Usage>) {
-    record.components.iter_mut().zip(used).for_each(|(component, usage)| component.usage = usage);
 }
 
 /// Why it failed.

@@ -1,11 +1,10 @@
-//! The engine: one a process. Its settings are the sandbox's walls; the reason of each stands beside it.
+//! The engine: one a process, with the clock that deadlines go by.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use wasmtime::Config;
-use wasmtime::OptLevel;
+use wasmhost_standard::Standard;
 use wasmtime::component::Component as NativeComponent;
 use wasmtime::component::Linker;
 
@@ -18,6 +17,7 @@ use crate::sandbox::cache::Cache;
 use crate::sandbox::error::Breach;
 use crate::sandbox::error::SandboxError;
 use crate::sandbox::instance::Guest;
+use crate::sandbox::settings;
 use crate::sandbox::world;
 
 /// How often deadlines are looked at: a call may overshoot its deadline by this much.
@@ -66,7 +66,8 @@ impl Engine {
     /// Where this machine cannot run WebAssembly, in words.
     pub fn new(wasm_stack_bytes: u64, cache: Option<Cache>) -> Result<Self, String> {
         let stack = usize::try_from(wasm_stack_bytes).map_err(|error| error.to_string())?;
-        let wasm = wasmtime::Engine::new(&config(stack)).map_err(|error| format!("{error:#}"))?;
+        let wasm = wasmtime::Engine::new(&settings::config(stack))
+            .map_err(|error| format!("{error:#}"))?;
         start_clock(&wasm)?;
         Ok(Self { wasm, cache })
     }
@@ -84,12 +85,25 @@ impl Engine {
             Breach::Load(format!("{error:#}")).at(&component.name, "load", None)
         };
         let native = self.native(&component).map_err(refuse)?;
+        self.link(component, &native, limits)
+    }
+
+    /// Binds machine code to its world.
+    fn link(
+        &self,
+        component: Component,
+        native: &NativeComponent,
+        limits: Arc<Limits>,
+    ) -> Result<Compiled, SandboxError> {
+        let refuse = |error: wasmtime::Error| {
+            Breach::Load(format!("{error:#}")).at(&component.name, "load", None)
+        };
         let mut linker = Linker::<Guest>::new(&self.wasm);
         bindings::log::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |guest| {
             &mut guest.log
         })
         .map_err(refuse)?;
-        let pre = linker.instantiate_pre(&native).map_err(refuse)?;
+        let pre = linker.instantiate_pre(native).map_err(refuse)?;
         let code = match component.kind {
             Kind::Transform => {
                 Code::Transform(bindings::transform::TransformPluginPre::new(pre).map_err(refuse)?)
@@ -101,6 +115,30 @@ impl Engine {
 }
 
 impl Engine {
+    /// A component of the standard library, of the world that it was built for.
+    ///
+    /// # Errors
+    /// Where the machine code that came with the command does not fit this engine.
+    pub fn standard(
+        &self,
+        standard: &Standard,
+        kind: Kind,
+        limits: Arc<Limits>,
+    ) -> Result<Compiled, SandboxError> {
+        let component = Component {
+            name: standard.name.to_owned(),
+            digest: standard.digest.to_owned(),
+            bytes: Arc::default(),
+            kind,
+        };
+        // SAFETY: these bytes are part of this very program: the build compiled them, from sources of ours.
+        let native = unsafe { NativeComponent::deserialize(&self.wasm, standard.code) };
+        let native = native.map_err(|error| {
+            Breach::Load(format!("{error:#}")).at(&component.name, "load", None)
+        })?;
+        self.link(component, &native, limits)
+    }
+
     /// The machine code: from the cache, or compiled now.
     fn native(&self, component: &Component) -> wasmtime::Result<NativeComponent> {
         let kept = self.cache.as_ref().and_then(|cache| cache.get(&self.wasm, &component.digest));
@@ -145,30 +183,6 @@ impl Compiled {
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
-}
-
-fn config(stack: usize) -> Config {
-    let mut config = Config::new();
-    config
-        // Component-model async: more host code per call, and a batch needs none of it.
-        .concurrency_support(false)
-        // Epochs, not fuel: all we need is a deadline, and counting instructions taxes every batch.
-        .epoch_interruption(true)
-        .max_wasm_stack(stack)
-        .cranelift_opt_level(OptLevel::Speed)
-        .wasm_simd(true)
-        // Off: what differs between machines, what shares memory, what our guests have no use for.
-        .wasm_relaxed_simd(false)
-        .wasm_threads(false)
-        .shared_memory(false)
-        .wasm_memory64(false)
-        .wasm_multi_memory(false)
-        .wasm_gc(false)
-        .wasm_function_references(false)
-        .wasm_exceptions(false)
-        .wasm_tail_call(false)
-        .wasm_wide_arithmetic(false);
-    config
 }
 
 /// Advances the engine's epoch every tick, until the engine is gone.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use crate::batch::Batch;
 use crate::problem::Problem;
+use crate::sandbox::reference::Cause;
 
 /// A guest did not do what the contract says. The instance is gone; the host is as before.
 #[derive(Debug, thiserror::Error)]
@@ -40,9 +42,25 @@ pub enum Breach {
     /// The guest says that this batch cannot be processed, or that it found itself broken.
     #[error("failed: {0}")]
     Failed(String),
+    /// The same, of one row of the batch that it was given, from 0.
+    #[error("failed: {what} (row {row} of the batch)")]
+    FailedAt {
+        /// What the guest says.
+        what: String,
+        /// The row.
+        row: usize,
+    },
     /// The guest refuses its configuration or its input.
     #[error("refuses: {}", Lines(.0))]
     Refused(Vec<Problem>),
+    /// Another input, which it has to see whole, cannot be read.
+    #[error("its other input `{name}`: {source}")]
+    Input {
+        /// The source's name.
+        name: String,
+        /// Why.
+        source: Cause,
+    },
     /// It does not fit the contract's types, so it cannot be instantiated, or the machine cannot compile it.
     #[error("cannot be loaded: {0}")]
     Load(String),
@@ -54,8 +72,22 @@ impl Breach {
         Self::Protocol(what.into())
     }
 
+    /// Says where the row was read, where the guest named one and that is known.
+    pub(super) fn of_row_in(self, batch: &Batch) -> Self {
+        match self {
+            Self::FailedAt { what, row } => match batch.origin.row(row) {
+                Some(number) => {
+                    Self::Failed(format!("{what} ({} row {number})", batch.origin.file))
+                }
+                None => Self::FailedAt { what, row },
+            },
+            other => other,
+        }
+    }
+
     /// Whether smaller batches may help.
-    pub(super) fn is_memory(&self) -> bool {
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
         matches!(self, Self::Limit { limit: "memory_bytes", .. })
     }
 

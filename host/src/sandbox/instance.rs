@@ -17,7 +17,8 @@ use crate::sandbox::log::CallLog;
 const INSTANCES_MAX: usize = 16;
 const MEMORIES_MAX: usize = 4;
 const TABLES_MAX: usize = 8;
-const TABLE_ELEMENTS_MAX: usize = 20_000;
+// The engine of `std:sql` has 27,000 functions that are called by pointer.
+const TABLE_ELEMENTS_MAX: usize = 40_000;
 const HANDLES_MAX: usize = 1_000;
 
 /// What the engine may copy for one call beyond the bytes that a call may return: bitmaps, reasons, texts.
@@ -106,6 +107,8 @@ pub(super) struct Instance<B> {
     bindings: B,
     output_max: u64,
     buffer: Vec<u8>,
+    /// Whether it was given its other inputs.
+    pub(super) is_fed: bool,
 }
 
 impl<B> Instance<B> {
@@ -131,7 +134,13 @@ impl<B> Instance<B> {
         set_deadline(&mut store, deadline);
         let bindings = instantiate(&mut store)
             .map_err(|error| breach(&store, deadline, &error, Breach::Load))?;
-        Ok(Self { store, bindings, output_max: limits.output_bytes, buffer: Vec::new() })
+        Ok(Self {
+            store,
+            bindings,
+            output_max: limits.output_bytes,
+            buffer: Vec::new(),
+            is_fed: false,
+        })
     }
 
     /// Calls an export under a deadline.
@@ -145,7 +154,11 @@ impl<B> Instance<B> {
         let answer = export(&mut self.store, &self.bindings);
         let output_max = self.output_max;
         answer.map_err(|error| {
-            // The engine has no type of its own for an answer that is too large, so every answer that it cannot take is told the limit.
+            // The engine has no type of its own for an answer that is too large; where its words say so, it is the limit.
+            if format!("{error:#}").contains("fuel allocated for hostcalls has been exhausted") {
+                let allowed = format!("{output_max} bytes a call");
+                return Breach::Limit { limit: "output_bytes", allowed, asked: None };
+            }
             let other = |what| {
                 Breach::Protocol(format!(
                     "{what} (the limit `output_bytes` allows {output_max} bytes a call)"

@@ -17,7 +17,14 @@ mod judge;
 mod log;
 mod opening;
 mod pool;
+mod reference;
 mod rule;
+#[expect(
+    unreachable_pub,
+    dead_code,
+    reason = "the standard library's build compiles it, and uses more of it"
+)]
+mod settings;
 mod transform;
 mod weight;
 mod world;
@@ -28,6 +35,9 @@ pub use engine::Engine;
 pub use error::Breach;
 pub use error::SandboxError;
 pub use opening::Context;
+pub use reference::Cause;
+pub use reference::Reference;
+pub use reference::References;
 pub use rule::RulePool;
 pub use transform::TransformPool;
 pub use transform::Transformed;

@@ -90,9 +90,10 @@ pub(super) fn descriptor(raw: types::Descriptor) -> Result<Descriptor, Breach> {
 /// A transform's answer to `open`.
 pub(super) fn transform(
     raw: wire_transform::Opened,
-    input: &SchemaRef,
+    inputs: &[SchemaRef],
     limits: &Limits,
 ) -> Result<OpenedTransform, Breach> {
+    let input = &inputs[0];
     let wire_transform::Opened {
         row_effect,
         statefulness,
@@ -104,6 +105,7 @@ pub(super) fn transform(
     } = raw;
     let computed = decode_schema(&computed_schema)?;
     let (layout, output) = lay_out(layout, input, &computed)?;
+    let (projection, others) = all_projections(projections, inputs)?;
     let row_effect = match row_effect {
         wire_transform::RowEffect::OneToOne => RowEffect::OneToOne,
         wire_transform::RowEffect::Filter => RowEffect::Filter,
@@ -116,7 +118,8 @@ pub(super) fn transform(
         computed,
         layout,
         output,
-        projection: projection(projections, input)?,
+        projection,
+        others,
         max_rows: rows_max(max_rows)?,
     })
 }
@@ -124,7 +127,7 @@ pub(super) fn transform(
 /// A rule's answer to `open`.
 pub(super) fn rule(
     raw: wire_rule::Opened,
-    input: &SchemaRef,
+    inputs: &[SchemaRef],
     limits: &Limits,
 ) -> Result<OpenedRule, Breach> {
     let wire_rule::Opened { statefulness, reasons, projections, max_rows } = raw;
@@ -134,10 +137,12 @@ pub(super) fn rule(
             "a rule that declares no reason, so that it cannot judge anything",
         ));
     }
+    let (projection, others) = all_projections(projections, inputs)?;
     Ok(OpenedRule {
-        statefulness: spread(statefulness, input)?,
+        statefulness: spread(statefulness, &inputs[0])?,
         reasons,
-        projection: projection(projections, input)?,
+        projection,
+        others,
         max_rows: rows_max(max_rows)?,
     })
 }
@@ -152,7 +157,11 @@ pub(super) fn failure(raw: types::Failure) -> Breach {
         types::Failure::BadConfig(diagnostics) => refusals(Code::WrongValue, diagnostics),
         types::Failure::BadSchema(diagnostics) => refusals(Code::Schema, diagnostics),
         types::Failure::BadBatch(diagnostic) | types::Failure::Internal(diagnostic) => {
-            Breach::Failed(sentence(&diagnostic))
+            let what = sentence(&diagnostic);
+            match diagnostic.row {
+                Some(row) => Breach::FailedAt { what, row: row as usize },
+                None => Breach::Failed(what),
+            }
         }
     }
 }
@@ -163,13 +172,12 @@ fn problem(code: Code, diagnostic: &types::Diagnostic) -> Problem {
 }
 
 fn sentence(diagnostic: &types::Diagnostic) -> String {
-    let types::Diagnostic { code, message, path: _, column, row } = diagnostic;
+    let types::Diagnostic { code, message, path: _, column, row: _ } = diagnostic;
     let column = column
         .as_deref()
         .map(|column| format!(", column `{}`", escape(column)))
         .unwrap_or_default();
-    let row = row.map(|row| format!(", row {row} of the batch")).unwrap_or_default();
-    format!("{} [{}{column}{row}]", escape(message), escape(code))
+    format!("{} [{}{column}]", escape(message), escape(code))
 }
 
 fn lay_out(
@@ -259,12 +267,22 @@ fn declared(raw: Vec<types::Reason>, limits: &Limits) -> Result<Vec<Reason>, Bre
         .collect()
 }
 
-/// The columns of the one input that a component is given.
-fn projection(mut raw: Vec<Vec<u32>>, input: &SchemaRef) -> Result<Vec<usize>, Breach> {
-    match (raw.pop(), raw.len()) {
-        (Some(columns), 0) => positions(columns, input, "projection"),
-        (_, others) => Err(Breach::Protocol(format!("{} projections for one input", others + 1))),
+/// The columns that a component is given: of the first input, and of each other one.
+fn all_projections(
+    raw: Vec<Vec<u32>>,
+    inputs: &[SchemaRef],
+) -> Result<(Vec<usize>, Vec<Vec<usize>>), Breach> {
+    let (found, due) = (raw.len(), inputs.len());
+    let each = raw.into_iter().zip(inputs);
+    let mut all: Vec<_> = each
+        .map(|(columns, input)| positions(columns, input, "projection"))
+        .collect::<Result<_, _>>()?;
+    if found != due || all.is_empty() {
+        let due = if due == 1 { "one input".to_owned() } else { format!("{due} inputs") };
+        return Err(Breach::Protocol(format!("{found} projections for {due}")));
     }
+    let others = all.split_off(1);
+    Ok((all.pop().unwrap_or_default(), others))
 }
 
 fn positions(columns: Vec<u32>, input: &SchemaRef, what: &str) -> Result<Vec<usize>, Breach> {

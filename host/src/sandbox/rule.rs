@@ -30,6 +30,8 @@ use crate::sandbox::pool::Pool;
 use crate::sandbox::pool::batch_deadline;
 use crate::sandbox::pool::end_deadline;
 use crate::sandbox::pool::rows_offered;
+use crate::sandbox::reference::Reference;
+use crate::sandbox::reference::feed;
 use crate::sandbox::world;
 
 /// Table findings that the evidence keeps of a reason.
@@ -40,6 +42,8 @@ pub struct RulePool {
     compiled: Compiled,
     opened: OpenedRule,
     pool: Pool<RulePlugin>,
+    /// The other inputs, which each instance sees whole.
+    references: Vec<Reference>,
     /// Of rules with state: which of all rows each reason has hit, so that no late finding can hit one twice.
     hits: Mutex<Vec<BooleanBufferBuilder>>,
 }
@@ -63,8 +67,23 @@ impl RulePool {
         config: &Value,
         input: &SchemaRef,
     ) -> Result<Self, SandboxError> {
-        let (opened, pool) = world::open::<RulePlugin>(compiled, context, config, input)?;
-        Ok(Self { compiled: compiled.clone(), opened, pool, hits: Mutex::default() })
+        Self::open_beside(compiled, context, config, input, Vec::new())
+    }
+
+    /// The same, with other inputs that it may name.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_beside(
+        compiled: &Compiled,
+        context: &Context,
+        config: &Value,
+        input: &SchemaRef,
+        references: Vec<Reference>,
+    ) -> Result<Self, SandboxError> {
+        let (opened, pool) =
+            world::open::<RulePlugin>(compiled, context, config, input, &references)?;
+        Ok(Self { compiled: compiled.clone(), opened, pool, references, hits: Mutex::default() })
     }
 
     /// What was agreed.
@@ -89,7 +108,7 @@ impl RulePool {
         number: impl Into<Option<u64>>,
         batch: &Batch,
     ) -> Result<Vec<Judgement>, SandboxError> {
-        let Self { compiled, opened, pool, hits } = self;
+        let Self { compiled, opened, pool, hits, .. } = self;
         let mut whole: Vec<_> =
             opened.reasons.iter().map(|_| Growing::new(batch.rows.num_rows())).collect();
         let rows = rows_offered(&compiled.limits, opened.max_rows, batch, &opened.projection);
@@ -136,6 +155,7 @@ impl RulePool {
         instance: &mut Instance<RulePlugin>,
         piece: &Batch,
     ) -> Result<Vec<Judgement>, Breach> {
+        self.feed(instance)?;
         let rows = piece.rows.num_rows();
         let wanted = piece.rows.project(&self.opened.projection);
         let wanted = wanted
@@ -150,7 +170,7 @@ impl RulePool {
         )?;
         let entered = bytes.len();
         instance.keep_buffer(bytes);
-        let raw = answer.map_err(opening::failure)?;
+        let raw = answer.map_err(|failure| opening::failure(failure).of_row_in(piece))?;
         let (found, due) = (raw.len(), self.opened.reasons.len());
         let returned =
             raw.iter().map(|judgement| judgement.hits.len() + size_of::<types::Judgement>()).sum();
@@ -171,6 +191,7 @@ impl RulePool {
         instance: &mut Instance<RulePlugin>,
         conclusion: &mut Conclusion,
     ) -> Result<(), Breach> {
+        self.feed(instance)?;
         let deadline = end_deadline(&self.compiled.limits);
         let answer = self.pool.call(instance, deadline, |store, bindings| {
             bindings.wasmhost_plugin_rule().call_end_input(store, 0)
@@ -192,6 +213,11 @@ impl RulePool {
             self.pool.budget().take_back(bytes.max(ANSWER_BYTES))?;
             self.collect(found, conclusion)?;
         }
+    }
+
+    fn feed(&self, instance: &mut Instance<RulePlugin>) -> Result<(), Breach> {
+        let Self { compiled, opened, pool, references, .. } = self;
+        feed(pool, instance, &compiled.limits, references, &opened.others)
     }
 
     fn collect(&self, found: wire::Conclusion, conclusion: &mut Conclusion) -> Result<(), Breach> {

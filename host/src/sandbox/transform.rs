@@ -37,6 +37,8 @@ use crate::sandbox::pool::Pool;
 use crate::sandbox::pool::batch_deadline;
 use crate::sandbox::pool::end_deadline;
 use crate::sandbox::pool::rows_offered;
+use crate::sandbox::reference::Reference;
+use crate::sandbox::reference::feed;
 use crate::sandbox::weight;
 use crate::sandbox::world;
 
@@ -56,6 +58,8 @@ pub struct TransformPool {
     compiled: Compiled,
     opened: OpenedTransform,
     pool: Pool<TransformPlugin>,
+    /// The other inputs, which each instance sees whole.
+    references: Vec<Reference>,
 }
 
 impl std::fmt::Debug for TransformPool {
@@ -77,8 +81,23 @@ impl TransformPool {
         config: &Value,
         input: &SchemaRef,
     ) -> Result<Self, SandboxError> {
-        let (opened, pool) = world::open::<TransformPlugin>(compiled, context, config, input)?;
-        Ok(Self { compiled: compiled.clone(), opened, pool })
+        Self::open_beside(compiled, context, config, input, Vec::new())
+    }
+
+    /// The same, with other inputs that it may name.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_beside(
+        compiled: &Compiled,
+        context: &Context,
+        config: &Value,
+        input: &SchemaRef,
+        references: Vec<Reference>,
+    ) -> Result<Self, SandboxError> {
+        let (opened, pool) =
+            world::open::<TransformPlugin>(compiled, context, config, input, &references)?;
+        Ok(Self { compiled: compiled.clone(), opened, pool, references })
     }
 
     /// What was agreed.
@@ -103,8 +122,20 @@ impl TransformPool {
         number: impl Into<Option<u64>>,
         batch: &Batch,
     ) -> Result<Transformed, SandboxError> {
-        let Self { compiled, opened, pool } = self;
+        let Self { compiled, opened, pool, .. } = self;
         let mut done = Transformed::default();
+        // Columns that are only left out, renamed or put in order never enter.
+        if opened.row_effect == RowEffect::OneToOne
+            && opened.computed.fields().is_empty()
+            && opened.reasons.is_empty()
+            && opened.statefulness == Statefulness::Stateless
+        {
+            let rows = self.assemble(&batch.rows, &batch.rows);
+            let rows = rows
+                .map_err(|breach| breach.at(&compiled.component.name, "process", number.into()))?;
+            done.batches.push(Batch { rows, origin: batch.origin.clone() });
+            return Ok(done);
+        }
         let rows = rows_offered(&compiled.limits, opened.max_rows, batch, &opened.projection);
         let stateless = opened.statefulness == Statefulness::Stateless;
         let offered = pool.pieces(
@@ -137,6 +168,7 @@ impl TransformPool {
         instance: &mut Instance<TransformPlugin>,
         piece: &Batch,
     ) -> Result<Transformed, Breach> {
+        self.feed(instance)?;
         let rows = piece.rows.num_rows();
         let wanted = piece.rows.project(&self.opened.projection).map_err(internal)?;
         let mut bytes = instance.take_buffer();
@@ -148,7 +180,7 @@ impl TransformPool {
         })?;
         let entered = bytes.len();
         instance.keep_buffer(bytes);
-        let output = answer.map_err(opening::failure)?;
+        let output = answer.map_err(|failure| opening::failure(failure).of_row_in(piece))?;
         let origins =
             |batch: &wire::OutputBatch| batch.origin.as_ref().map_or(0, |origin| 4 * origin.len());
         let returned =
@@ -156,6 +188,11 @@ impl TransformPool {
         self.pool.budget().take_back(returned)?;
         self.pool.count(entered, returned);
         self.judge(piece, output)
+    }
+
+    fn feed(&self, instance: &mut Instance<TransformPlugin>) -> Result<(), Breach> {
+        let Self { compiled, opened, pool, references } = self;
+        feed(pool, instance, &compiled.limits, references, &opened.others)
     }
 
     /// Holds an answer against the contract, and puts carried and computed columns together.
@@ -281,6 +318,7 @@ impl TransformPool {
         instance: &mut Instance<TransformPlugin>,
         take: &mut dyn FnMut(Batch) -> bool,
     ) -> Result<(), Breach> {
+        self.feed(instance)?;
         let deadline = end_deadline(&self.compiled.limits);
         let answer = self.pool.call(instance, deadline, |store, bindings| {
             bindings.wasmhost_plugin_transform().call_end_input(store, 0)

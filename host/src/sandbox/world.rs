@@ -26,6 +26,7 @@ use crate::sandbox::opening;
 use crate::sandbox::opening::Context;
 use crate::sandbox::pool::Pool;
 use crate::sandbox::pool::open_deadline;
+use crate::sandbox::reference::Reference;
 
 /// A world of the contract, by its typed bindings.
 pub(super) trait World: Send + Sized + 'static {
@@ -44,12 +45,25 @@ pub(super) trait World: Send + Sized + 'static {
         config: &str,
         inputs: &[types::NamedInput],
     ) -> wasmtime::Result<Result<Self::Answer, types::Failure>>;
-    /// Checks the answer against the input.
+    /// Checks the answer against the inputs, the one that is transformed or judged first.
     fn agree(
         answer: Self::Answer,
-        input: &SchemaRef,
+        inputs: &[SchemaRef],
         limits: &Limits,
     ) -> Result<Self::Opened, Breach>;
+    /// Hands over a batch of another input; whether anything came back for it, which must not be.
+    #[expect(clippy::ptr_arg, reason = "the bindings take a vector")]
+    fn take_in(
+        &self,
+        store: &mut Store<Guest>,
+        input: u32,
+        batch: &Vec<u8>,
+    ) -> wasmtime::Result<Result<bool, types::Failure>>;
+    fn end_input(
+        &self,
+        store: &mut Store<Guest>,
+        input: u32,
+    ) -> wasmtime::Result<Result<(), types::Failure>>;
 }
 
 /// Opens a component for rows of schema `input`: what was agreed, and a pool that opens further instances to the same.
@@ -58,20 +72,26 @@ pub(super) fn open<W: World>(
     context: &Context,
     config: &Value,
     input: &SchemaRef,
+    references: &[Reference],
 ) -> Result<(W::Opened, Pool<W>), SandboxError> {
     let at = |breach: Breach| breach.at(&compiled.component.name, "open", None);
-    opening::check_input(input).map_err(at)?;
+    let mut schemas = vec![Arc::clone(input)];
+    let mut named =
+        vec![types::NamedInput { name: "input".to_owned(), schema: encode_schema(input) }];
+    for Reference { name, schema, .. } in references {
+        schemas.push(Arc::clone(schema));
+        named.push(types::NamedInput { name: name.clone(), schema: encode_schema(schema) });
+    }
+    schemas.iter().try_for_each(|schema| opening::check_input(schema)).map_err(at)?;
     let (context, config) = (context.wire(), config.to_string());
-    let (compiled_again, input) = (compiled.clone(), Arc::clone(input));
+    let compiled_again = compiled.clone();
     let another = move || {
         let Compiled { engine, code, limits, .. } = &compiled_again;
         let mut instance = Instance::new(engine, limits, |store| W::instantiate(code, store))?;
-        let inputs =
-            [types::NamedInput { name: "input".to_owned(), schema: encode_schema(&input) }];
         let answer = instance.call(open_deadline(limits), |store, world: &W| {
-            world.open(store, &context, &config, &inputs)
+            world.open(store, &context, &config, &named)
         })?;
-        let opened = W::agree(answer.map_err(opening::failure)?, &input, limits)?;
+        let opened = W::agree(answer.map_err(opening::failure)?, &schemas, limits)?;
         Ok((instance, opened))
     };
     let (first, opened) = another().map_err(at)?;
@@ -119,10 +139,30 @@ impl World for TransformPlugin {
 
     fn agree(
         answer: Self::Answer,
-        input: &SchemaRef,
+        inputs: &[SchemaRef],
         limits: &Limits,
     ) -> Result<Self::Opened, Breach> {
-        opening::transform(answer, input, limits)
+        opening::transform(answer, inputs, limits)
+    }
+
+    fn take_in(
+        &self,
+        store: &mut Store<Guest>,
+        input: u32,
+        batch: &Vec<u8>,
+    ) -> wasmtime::Result<Result<bool, types::Failure>> {
+        let answer = self.wasmhost_plugin_transform().call_process(store, input, batch)?;
+        Ok(answer.map(|output| {
+            !output.batches.is_empty() || output.keep.is_some() || !output.rejects.is_empty()
+        }))
+    }
+
+    fn end_input(
+        &self,
+        store: &mut Store<Guest>,
+        input: u32,
+    ) -> wasmtime::Result<Result<(), types::Failure>> {
+        self.wasmhost_plugin_transform().call_end_input(store, input)
     }
 }
 
@@ -153,9 +193,27 @@ impl World for RulePlugin {
 
     fn agree(
         answer: Self::Answer,
-        input: &SchemaRef,
+        inputs: &[SchemaRef],
         limits: &Limits,
     ) -> Result<Self::Opened, Breach> {
-        opening::rule(answer, input, limits)
+        opening::rule(answer, inputs, limits)
+    }
+
+    fn take_in(
+        &self,
+        store: &mut Store<Guest>,
+        input: u32,
+        batch: &Vec<u8>,
+    ) -> wasmtime::Result<Result<bool, types::Failure>> {
+        let answer = self.wasmhost_plugin_rule().call_check(store, input, batch)?;
+        Ok(answer.map(|judgements| !judgements.is_empty()))
+    }
+
+    fn end_input(
+        &self,
+        store: &mut Store<Guest>,
+        input: u32,
+    ) -> wasmtime::Result<Result<(), types::Failure>> {
+        self.wasmhost_plugin_rule().call_end_input(store, input)
     }
 }

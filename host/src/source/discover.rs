@@ -1,5 +1,8 @@
 //! Discovery: which files a source has, and which columns they have. Every name that the flow gives is checked here.
 
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::compute::can_cast_types;
@@ -85,6 +88,11 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
 
 fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
     let Source { path, recursive, path_glob_filter, allow_missing, .. } = source;
+    if let ReadFormat::View {} = source.format
+        && !path.exists()
+    {
+        return Err(no_such_view(path));
+    }
     let files = match listing::list(Listing {
         path,
         recursive: *recursive,
@@ -114,12 +122,36 @@ fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
     Ok(files)
 }
 
+/// A view that nobody has written; those that are there are named.
+fn no_such_view(path: &Path) -> StorageError {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let there = path.parent().and_then(|views| fs::read_dir(views).ok());
+    let mut known: Vec<String> = there
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| format!("`{}`", name(&entry.path())))
+        .collect();
+    known.sort();
+    let hint = match known.as_slice() {
+        [] => "no view is there: a flow before this one in the same `wasmhost run` has to write it (`format: view`)".to_owned(),
+        known => format!("there is {}", known.join(", ")),
+    };
+    StorageError::Missing {
+        path: PathBuf::from(name(path)),
+        what: "there is no such view".to_owned(),
+        hint,
+    }
+}
+
 fn inferred(source: &Source, files: &[SourceFile]) -> Result<SourceSchema, StorageError> {
     match &source.format {
         ReadFormat::Csv(options) => {
             csv::infer(files, options, source.merge_schema, &source.schema_hints)
         }
-        ReadFormat::Parquet {} => parquet::infer(files, source.merge_schema, &source.schema_hints),
+        ReadFormat::Parquet {} | ReadFormat::View {} => {
+            parquet::infer(files, source.merge_schema, &source.schema_hints)
+        }
         ReadFormat::Jsonl(options) => jsonl::infer(files, options, &source.schema_hints),
     }
 }
@@ -149,7 +181,7 @@ fn readable(format: &ReadFormat, data_type: &DataType) -> bool {
     match format {
         ReadFormat::Csv(_) => !data_type.is_nested() && can_cast_types(&DataType::Utf8, data_type),
         ReadFormat::Jsonl(_) => data_type.is_nested() || can_cast_types(&DataType::Utf8, data_type),
-        ReadFormat::Parquet {} => true,
+        ReadFormat::Parquet {} | ReadFormat::View {} => true,
     }
 }
 

@@ -127,7 +127,7 @@ impl Files {
             ReadFormat::Csv(options) => {
                 CsvBatches::open(file, options, schema, self.batch_rows).map(Reader::Csv)
             }
-            ReadFormat::Parquet {} => {
+            ReadFormat::Parquet {} | ReadFormat::View {} => {
                 ParquetBatches::open(file, schema, self.batch_rows).map(Reader::Parquet)
             }
             // Discovery has seen all keys, so those that are not wanted need not be decoded.

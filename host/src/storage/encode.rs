@@ -49,7 +49,7 @@ pub type Footer = parquet::file::metadata::ParquetMetaData;
 #[must_use]
 pub fn ending(format: &WriteFormat) -> &'static str {
     match format {
-        WriteFormat::Delta(_) | WriteFormat::Parquet(_) => "parquet",
+        WriteFormat::Delta(_) | WriteFormat::Parquet(_) | WriteFormat::View(_) => "parquet",
         WriteFormat::Csv(_) => "csv",
         WriteFormat::Jsonl {} => "jsonl",
     }
@@ -67,7 +67,9 @@ impl Encoder {
     ) -> Result<Self, StorageError> {
         let file = File::create_new(&path).map_err(StorageError::io(&path, "create it"))?;
         let kind = match format {
-            WriteFormat::Delta(options) | WriteFormat::Parquet(options) => {
+            WriteFormat::Delta(options)
+            | WriteFormat::Parquet(options)
+            | WriteFormat::View(options) => {
                 let begun = ParquetFile::create(file, SchemaRef::clone(schema), options);
                 Kind::Parquet(Box::new(begun.map_err(StorageError::library(&path, "begin it"))?))
             }

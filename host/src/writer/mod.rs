@@ -203,9 +203,10 @@ pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
     let landing = target::fit(&facts, &target.ask(), &at).map_err(WriteError::Refused)?;
     match target.format {
         WriteFormat::Delta(_) => delta::open(target, landing).await,
-        WriteFormat::Parquet(_) | WriteFormat::Csv(_) | WriteFormat::Jsonl {} => {
-            flat::open(target, landing.rows)
-        }
+        WriteFormat::Parquet(_)
+        | WriteFormat::View(_)
+        | WriteFormat::Csv(_)
+        | WriteFormat::Jsonl {} => flat::open(target, landing.rows),
     }
 }
 

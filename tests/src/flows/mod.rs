@@ -37,6 +37,7 @@ fn context(vars: &[(&str, &str)]) -> ReadContext {
         vars: vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         run_id: RunId::new("run-1").unwrap(),
         logical_date: "2026-08-01T12:00:00Z".parse().unwrap(),
+        views: "views".into(),
     }
 }
 

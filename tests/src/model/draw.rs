@@ -8,7 +8,6 @@ use wasmhost::flow::Load;
 use super::oracle;
 use super::oracle::Refusal;
 use super::oracle::Table;
-use super::random::Random;
 use super::setup::EPOCH;
 use super::setup::Key;
 use super::setup::MINUTE;
@@ -24,6 +23,7 @@ use super::value::Row;
 use super::value::Value;
 use super::value::get;
 use super::value::set;
+use crate::random::Random;
 
 /// How often a batch is cut down or drawn anew that would not be taken.
 const TRIES: usize = 12;

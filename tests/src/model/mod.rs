@@ -6,7 +6,6 @@ mod check;
 mod draw;
 mod invariants;
 mod oracle;
-mod random;
 mod real;
 mod sequences;
 mod setup;

@@ -7,12 +7,16 @@ mod cases;
 mod command;
 mod destinations;
 mod example;
+mod golden;
+mod hostile;
 mod layout;
 mod merges;
 mod misdeeds;
 mod page;
 mod readback;
+mod spilling;
 mod verdicts;
+mod views;
 
 use std::fs;
 use std::path::Path;
@@ -110,8 +114,12 @@ impl Stage {
     }
 
     fn read(&self, flow: &str, run_id: &RunId) -> Arc<Flow> {
-        let context =
-            ReadContext { vars: [].into(), run_id: run_id.clone(), logical_date: clock().now() };
+        let context = ReadContext {
+            vars: [].into(),
+            run_id: run_id.clone(),
+            logical_date: clock().now(),
+            views: "views".into(),
+        };
         Arc::new(flow::read(&self.path(flow), &context).unwrap_or_else(|problems| {
             panic!("{}", problems.iter().map(|problem| format!("{problem}\n")).collect::<String>())
         }))

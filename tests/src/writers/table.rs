@@ -19,7 +19,10 @@ use super::tree;
 pub(super) fn lines(path: &Path, format: &WriteFormat) -> Vec<String> {
     let mut lines = match format {
         WriteFormat::Delta(_) => delta(path, usize::MAX),
-        WriteFormat::Parquet(_) | WriteFormat::Csv(_) | WriteFormat::Jsonl {} => flat(path, format),
+        WriteFormat::Parquet(_)
+        | WriteFormat::View(_)
+        | WriteFormat::Csv(_)
+        | WriteFormat::Jsonl {} => flat(path, format),
     };
     lines.sort();
     lines
@@ -45,7 +48,9 @@ fn folder_value(root: &Path, file: &Path) -> Option<Option<String>> {
 
 fn file_rows(file: &Path, format: &WriteFormat, partition: Option<Option<String>>) -> Vec<String> {
     let rows: Vec<(String, Option<String>)> = match format {
-        WriteFormat::Delta(_) | WriteFormat::Parquet(_) => parquet_rows(file),
+        WriteFormat::Delta(_) | WriteFormat::Parquet(_) | WriteFormat::View(_) => {
+            parquet_rows(file)
+        }
         WriteFormat::Jsonl {} => {
             let text = fs::read_to_string(file).unwrap();
             let object =

@@ -94,7 +94,9 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
     let newest = manifests.last();
     let schema = match (newest, format, found.data.first()) {
         (Some(newest), _, _) => newest.schema(),
-        (None, WriteFormat::Parquet(_), Some(file)) => Some(parquet::schema(file)?),
+        (None, WriteFormat::Parquet(_) | WriteFormat::View(_), Some(file)) => {
+            Some(parquet::schema(file)?)
+        }
         (None, _, _) => None,
     };
     let names = |newest: &Manifest| {
@@ -122,7 +124,7 @@ fn rows(
     found: &Survey,
     manifests: &[Manifest],
 ) -> Result<Option<u64>, StorageError> {
-    if let WriteFormat::Parquet(_) = format {
+    if let WriteFormat::Parquet(_) | WriteFormat::View(_) = format {
         return found.data.iter().map(parquet::rows).sum::<Result<u64, _>>().map(Some);
     }
     let mut listed: Vec<_> =

@@ -111,9 +111,10 @@ pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, S
                 Some(table) => TargetState::Table(table.facts()?),
                 None => folder::beside_table(path)?,
             },
-            WriteFormat::Parquet(_) | WriteFormat::Csv(_) | WriteFormat::Jsonl {} => {
-                folder::inspect(path, format)?
-            }
+            WriteFormat::Parquet(_)
+            | WriteFormat::View(_)
+            | WriteFormat::Csv(_)
+            | WriteFormat::Jsonl {} => folder::inspect(path, format)?,
         },
     };
     Ok(TargetFacts { path: path.to_owned(), state })

@@ -19,7 +19,7 @@ pub(super) fn written(format: &WriteFormat, data_type: &DataType) -> Result<Data
     let plain = plain_type(data_type);
     let unsupported = match format {
         WriteFormat::Delta(_) => return delta(&plain),
-        WriteFormat::Parquet(_) => parquet::unsupported(&plain),
+        WriteFormat::Parquet(_) | WriteFormat::View(_) => parquet::unsupported(&plain),
         WriteFormat::Csv(_) => csv::unsupported(&plain),
         WriteFormat::Jsonl {} => jsonl::unsupported(&plain),
     };

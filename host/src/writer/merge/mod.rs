@@ -5,7 +5,6 @@
 
 mod conditions;
 mod decision;
-mod digest;
 mod edited;
 mod group;
 mod held;
@@ -36,8 +35,6 @@ use arrow::util::display::ArrayFormatter;
 use arrow::util::display::FormatOptions;
 
 use self::conditions::Conditions;
-use self::digest::ManyBytes;
-use self::digest::RowBytes;
 use self::held::Held;
 use self::nulls::Nulls;
 use self::prune::Ranges;
@@ -46,6 +43,8 @@ use super::WriteError;
 use super::staged::Staged;
 use super::stored::Stored;
 use crate::name::ColumnName;
+use crate::spool::ManyBytes;
+use crate::spool::RowBytes;
 use crate::storage::StorageError;
 use crate::storage::delta::StoredFile;
 use crate::storage::partition;

@@ -6,8 +6,8 @@ use arrow::datatypes::DataType;
 use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 
-use super::digest::RowBytes;
 use crate::name::ColumnName;
+use crate::spool::RowBytes;
 use crate::storage::StorageError;
 use crate::storage::delta::OpenFile;
 use crate::storage::delta::Piece;

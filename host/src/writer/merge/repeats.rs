@@ -1,8 +1,8 @@
 //! The guards that need no table: NULL where none may be, several rows of one key.
 
 use super::Intake;
-use super::digest::RowBytes;
 use super::index::Index;
+use crate::spool::RowBytes;
 use crate::storage::StorageError;
 use crate::table::Repeats;
 use crate::table::Rows;

@@ -6,11 +6,11 @@ use wasmhost::table::LateHistory;
 
 use super::story::Story;
 use super::story::scd2;
-use crate::model::random::Random;
 use crate::model::setup::column;
 use crate::model::setup::guarded;
 use crate::model::setup::keys;
 use crate::model::truth;
+use crate::random::Random;
 
 fn history(late: LateHistory) -> Scd2 {
     let delete_when = Some(truth::GONE.to_owned());

@@ -11,7 +11,6 @@ use wasmhost::table::LateRow;
 
 use super::story::Story;
 use super::story::upsert;
-use crate::model::random::Random;
 use crate::model::setup::column;
 use crate::model::setup::condition;
 use crate::model::setup::deleting;
@@ -20,6 +19,7 @@ use crate::model::setup::keys;
 use crate::model::setup::sequence;
 use crate::model::truth;
 use crate::model::variants;
+use crate::random::Random;
 
 #[test]
 fn upsert_keeps_what_the_batch_lacks_and_overwrite_does_not() {

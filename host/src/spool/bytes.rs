@@ -22,7 +22,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 /// Reads some columns of a row as bytes: equal bytes are equal values, and bytes order as values do, NULL first.
 #[derive(Debug)]
-pub(super) struct RowBytes {
+pub struct RowBytes {
     converter: RowConverter,
     columns: Vec<String>,
     types: Vec<DataType>,
@@ -30,7 +30,10 @@ pub(super) struct RowBytes {
 
 impl RowBytes {
     /// Columns of the schema, each with its order.
-    pub(super) fn new(
+    ///
+    /// # Errors
+    /// A column that is not there, or whose type has no order.
+    pub fn new(
         schema: &Schema,
         columns: impl IntoIterator<Item = (String, SortOptions)>,
     ) -> Result<Self, ArrowError> {
@@ -47,21 +50,31 @@ impl RowBytes {
     }
 
     /// Low values first, NULL before them.
-    pub(super) fn ascending(schema: &Schema, columns: &[String]) -> Result<Self, ArrowError> {
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn ascending(schema: &Schema, columns: &[String]) -> Result<Self, ArrowError> {
         let order = SortOptions { descending: false, nulls_first: true };
         Self::new(schema, columns.iter().map(|name| (name.clone(), order)))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether there is no column.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    pub(super) fn columns(&self) -> &[String] {
+    /// The columns, foremost first.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
     /// The bytes of each row, of at least one column; the columns are found by name, and are NULL where they are absent.
-    pub(super) fn rows(&self, batch: &RecordBatch) -> Result<Rows, ArrowError> {
+    ///
+    /// # Errors
+    /// A column of another type.
+    pub fn rows(&self, batch: &RecordBatch) -> Result<Rows, ArrowError> {
         let columns = self.columns.iter().zip(&self.types).map(|(name, data_type)| {
             match batch.column_by_name(name) {
                 Some(column) => one_nan(column),
@@ -72,12 +85,18 @@ impl RowBytes {
     }
 
     /// The bytes of each value of one column.
-    pub(super) fn of(&self, column: &ArrayRef) -> Result<Rows, ArrowError> {
+    ///
+    /// # Errors
+    /// A column of another type.
+    pub fn of(&self, column: &ArrayRef) -> Result<Rows, ArrowError> {
         self.converter.convert_columns(&[one_nan(column)])
     }
 
     /// The values that rows of these bytes have, of one column.
-    pub(super) fn values<'a>(
+    ///
+    /// # Errors
+    /// Where there is no column.
+    pub fn values<'a>(
         &self,
         rows: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<ArrayRef, ArrowError> {
@@ -89,7 +108,10 @@ impl RowBytes {
     }
 
     /// The digest of each row.
-    pub(super) fn digests(&self, batch: &RecordBatch, seed: u64) -> Result<Vec<u128>, ArrowError> {
+    ///
+    /// # Errors
+    /// As [`Self::rows`].
+    pub fn digests(&self, batch: &RecordBatch, seed: u64) -> Result<Vec<u128>, ArrowError> {
         if self.is_empty() {
             return Ok(vec![0; batch.num_rows()]);
         }
@@ -115,13 +137,14 @@ fn one_nan(column: &ArrayRef) -> ArrayRef {
 
 /// Bytes of many rows, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct ManyBytes {
+pub struct ManyBytes {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl ManyBytes {
-    pub(super) fn extend(&mut self, rows: &Rows) {
+    /// Adds rows behind the others.
+    pub fn extend(&mut self, rows: &Rows) {
         for row in rows {
             self.bytes.extend_from_slice(row.data());
             self.ends.push(self.bytes.len());
@@ -129,12 +152,12 @@ impl ManyBytes {
     }
 
     /// The memory that they take.
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         (self.bytes.len() + self.ends.len() * size_of::<usize>()) as u64
     }
 
     /// A row's bytes; none where there is no such row.
-    pub(super) fn row(&self, row: u32) -> &[u8] {
+    pub fn row(&self, row: u32) -> &[u8] {
         let row = row as usize;
         let begin = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
         match self.ends.get(row) {

@@ -1,0 +1,120 @@
+//! How the steps of a chain are run: neighbours that the standard library runs make one query and enter the sandbox once.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::flow::OnCastError;
+use crate::flow::Step;
+use crate::flow::Work;
+use crate::name::ColumnName;
+use crate::name::ComponentName;
+use crate::table::OrderBy;
+
+/// A piece of a chain that runs as one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage<'a> {
+    /// A component of the flow.
+    Component {
+        /// The step's place in its chain.
+        at: usize,
+        /// Its name.
+        component: &'a ComponentName,
+        /// Its configuration.
+        config: &'a Value,
+    },
+    /// Built-in steps, run by `std:sql`.
+    Sql {
+        /// The steps' places in their chain, ascending.
+        at: Vec<usize>,
+        /// The configuration for the component.
+        config: Value,
+        /// The other sources that they name, in the order in which they are first named.
+        others: Vec<&'a str>,
+    },
+    /// A step of the host's own: it names columns and computes nothing, and rows keep their places of origin.
+    Deduplicate {
+        /// The step's place in its chain.
+        at: usize,
+        /// What makes rows one row; all columns where it is empty.
+        keys: &'a [ColumnName],
+        /// Which row stays.
+        order_by: &'a [OrderBy],
+    },
+}
+
+/// The stages of a chain; `others` are all sources beside the main one, which a query may name.
+#[must_use]
+pub fn stages<'a>(steps: &'a [Step], others: &'a [String]) -> Vec<Stage<'a>> {
+    let mut stages = Vec::new();
+    let mut run: Vec<usize> = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        match &step.work {
+            Work::Checkpoint {} => {}
+            Work::Component { component, config } => {
+                stages.extend(sql(steps, std::mem::take(&mut run), others));
+                stages.push(Stage::Component { at, component, config });
+            }
+            Work::Deduplicate { keys, order_by } => {
+                stages.extend(sql(steps, std::mem::take(&mut run), others));
+                stages.push(Stage::Deduplicate { at, keys, order_by });
+            }
+            work => {
+                // Rows that a query rejects have to be single rows still.
+                if !is_row_wise(work) && run.iter().any(|at| rejects(&steps[*at].work)) {
+                    stages.extend(sql(steps, std::mem::take(&mut run), others));
+                }
+                if rejects(work) && run.iter().any(|at| !is_row_wise(&steps[*at].work)) {
+                    stages.extend(sql(steps, std::mem::take(&mut run), others));
+                }
+                run.push(at);
+            }
+        }
+    }
+    stages.extend(sql(steps, run, others));
+    stages
+}
+
+fn sql<'a>(steps: &'a [Step], at: Vec<usize>, all: &'a [String]) -> Option<Stage<'a>> {
+    if at.is_empty() {
+        return None;
+    }
+    let works = || at.iter().map(|at| &steps[*at].work);
+    let mut others: Vec<&str> = Vec::new();
+    for work in works() {
+        let named: Vec<&str> = match work {
+            Work::Join { with, .. } | Work::Union { with } => vec![with.as_str()],
+            Work::Sql { query } => {
+                all.iter().map(String::as_str).filter(|name| names(query, name)).collect()
+            }
+            _ => Vec::new(),
+        };
+        others.extend(named.into_iter().filter(|name| !others.contains(name)).collect::<Vec<_>>());
+    }
+    let steps: Vec<&Work> = works().collect();
+    Some(Stage::Sql { config: json!({ "steps": steps }), others, at })
+}
+
+/// Whether a query's text has the word, so that the source has to be there.
+#[must_use]
+pub fn names(query: &str, source: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    query.match_indices(source).any(|(at, _)| {
+        !query[..at].ends_with(is_part) && !query[at + source.len()..].starts_with(is_part)
+    })
+}
+
+/// Whether each row is judged and computed by itself.
+fn is_row_wise(work: &Work) -> bool {
+    !matches!(
+        work,
+        Work::GroupBy { .. }
+            | Work::Join { .. }
+            | Work::Union { .. }
+            | Work::Sql { .. }
+            | Work::Sort { .. }
+    )
+}
+
+fn rejects(work: &Work) -> bool {
+    matches!(work, Work::Cast { on_error: OnCastError::Quarantine, .. })
+}

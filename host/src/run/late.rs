@@ -1,0 +1,144 @@
+//! What only the whole input shows: repeated keys, numbers of rows, what components conclude.
+
+use std::path::Path;
+
+use crate::batch::Origin;
+use crate::batch::Positions;
+use crate::component::findings::Conclusion;
+use crate::component::findings::TableFinding;
+use crate::plan::judging::Total;
+use crate::rules::Tally;
+use crate::run::dedup::Bits;
+use crate::run::error::RunError;
+use crate::run::judges::Judges;
+use crate::run::judges::Keeping;
+use crate::run::judges::Keys;
+use crate::spool::Groups;
+
+/// Rows whose places are remembered for examples, where they have to be listed one by one.
+const LISTED_MAX: usize = 4 << 20;
+
+/// Examples of a reason that are looked up.
+const EXAMPLES_MAX: usize = 5;
+
+/// The keys of the rows so far.
+pub(super) struct Late {
+    groups: Vec<Groups>,
+    rows: u64,
+    /// The first row of each batch, and where it was read.
+    places: Vec<(u64, Origin)>,
+    listed: usize,
+}
+
+/// Rows that a rule hits after all.
+pub(super) struct LateHits {
+    pub(super) rule: usize,
+    pub(super) rows: Bits,
+}
+
+impl Late {
+    /// No rows yet; what does not fit into `memory_max` goes to files in `folder`.
+    pub(super) fn new(judges: &Judges, folder: &Path, memory_max: usize) -> Self {
+        let share = memory_max / judges.unique.len().max(1);
+        let groups = judges.unique.iter().map(|_| Groups::new(folder.to_owned(), share));
+        Self { groups: groups.collect(), rows: 0, places: Vec::new(), listed: 0 }
+    }
+
+    /// Takes the next batch's keys in.
+    pub(super) fn push(
+        &mut self,
+        rows: usize,
+        origin: &Origin,
+        keys: &[Keys],
+    ) -> Result<(), RunError> {
+        for (groups, keys) in self.groups.iter_mut().zip(keys) {
+            for (at, digest) in keys.digests.iter().enumerate() {
+                match (digest, &keys.orders) {
+                    (None, _) => groups.pass(),
+                    (Some(digest), None) => groups.push(*digest, &[])?,
+                    (Some(digest), Some(orders)) => groups.push(*digest, orders.row(at).data())?,
+                }
+            }
+        }
+        if !self.groups.is_empty() {
+            let mut origin = origin.clone();
+            if let Positions::Each(each) = &origin.rows {
+                self.listed += each.len();
+                if self.listed > LISTED_MAX {
+                    origin.rows = Positions::Unknown;
+                }
+            }
+            self.places.push((self.rows, origin));
+        }
+        self.rows += rows as u64;
+        Ok(())
+    }
+
+    /// Hears everybody's conclusion, and counts it. `before` is the number of rows of the last run.
+    pub(super) fn conclude(
+        self,
+        judges: &Judges,
+        tally: &mut Tally,
+        before: Option<u64>,
+    ) -> Result<Vec<LateHits>, RunError> {
+        let Self { groups, rows, places, .. } = self;
+        for bench in &judges.benches {
+            let Conclusion { tables, late_hits } = bench.working.pool.conclude()?;
+            for (late, (rule, reason)) in late_hits.into_iter().zip(&bench.seats) {
+                tally.late(*rule, *reason, late, Vec::new());
+            }
+            for table in tables {
+                let (rule, reason) = bench.seats[table.reason];
+                tally.table(rule, TableFinding { reason, ..table });
+            }
+        }
+        let mut late = Vec::new();
+        for (unique, groups) in judges.unique.iter().zip(groups) {
+            let mut hits = Bits::new(rows);
+            let mut count = 0;
+            groups.repeated(|members| {
+                let hit = match unique.keep {
+                    Keeping::None => members,
+                    Keeping::First => &members[1..],
+                    Keeping::Last => &members[..members.len() - 1],
+                };
+                count += hit.len() as u64;
+                hit.iter().for_each(|member| hits.set(member.row));
+                Ok::<_, RunError>(())
+            })?;
+            let first = (0..rows).filter(|row| hits.get(*row)).take(EXAMPLES_MAX);
+            let examples = first.filter_map(|row| place(&places, row)).collect();
+            tally.late(unique.rule, 0, count, examples);
+            late.push(LateHits { rule: unique.rule, rows: hits });
+        }
+        for (rule, total) in &judges.totals {
+            if let Some((measured, threshold)) = exceeded(*total, rows, before) {
+                tally.table(*rule, TableFinding { reason: 0, measured, threshold });
+            }
+        }
+        Ok(late)
+    }
+}
+
+/// Where a row was read, as far as that is remembered.
+fn place(places: &[(u64, Origin)], row: u64) -> Option<(String, Option<u64>)> {
+    let at = places.partition_point(|(first, _)| *first <= row).checked_sub(1)?;
+    let (first, origin) = &places[at];
+    let number = origin.row(usize::try_from(row - first).ok()?);
+    Some((origin.file.to_string(), number))
+}
+
+/// What was measured and what it should have kept to, where it did not.
+fn exceeded(total: Total, rows: u64, before: Option<u64>) -> Option<(f64, f64)> {
+    match total {
+        Total::Missing(columns) => (columns > 0).then_some((columns as f64, 0.0)),
+        Total::Min(least) => (rows < least).then_some((rows as f64, least as f64)),
+        Total::Max(most) => (rows > most).then_some((rows as f64, most as f64)),
+        Total::Change(most) => {
+            let before = before?;
+            // From none, each row is a change of its own.
+            let change = rows.abs_diff(before) as f64 / before.max(1) as f64;
+            (change > most).then_some((change, most))
+        }
+    }
+}

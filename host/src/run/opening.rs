@@ -1,0 +1,336 @@
+//! Opening a chain: its components are told what they will be given, and say what they make of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use arrow::datatypes::SchemaRef;
+use serde_json::json;
+
+use crate::component::Descriptor;
+use crate::flow::Rule;
+use crate::flow::Step;
+use crate::name::ComponentName;
+use crate::plan::facts::ChainFacts;
+use crate::plan::facts::ComponentFacts;
+use crate::plan::judging::Bench;
+use crate::plan::judging::Condition;
+use crate::plan::judging::Judging;
+use crate::plan::judging::condition_column;
+use crate::plan::judging::judging;
+use crate::plan::stages::Stage;
+use crate::plan::stages::stages;
+use crate::problem::Code;
+use crate::problem::Place;
+use crate::problem::Problem;
+use crate::run::dedup::Dedup;
+use crate::run::error::RunError;
+use crate::run::judges::Judges;
+use crate::run::live::LiveChain;
+use crate::run::live::LiveStage;
+use crate::run::live::Working;
+use crate::run::loading::Loaded;
+use crate::sandbox::Breach;
+use crate::sandbox::Context;
+use crate::sandbox::Reference;
+use crate::sandbox::RulePool;
+use crate::sandbox::SandboxError;
+use crate::sandbox::TransformPool;
+
+/// What every chain of a flow is opened with.
+pub(super) struct Opening<'a> {
+    pub(super) loaded: &'a BTreeMap<ComponentName, Loaded>,
+    /// `std:sql` and `std:rules`, where the flow needs them.
+    pub(super) sql: Option<&'a Loaded>,
+    pub(super) rules: Option<&'a Loaded>,
+    /// The other sources.
+    pub(super) others: &'a [Reference],
+    /// Their names.
+    pub(super) names: &'a [String],
+    pub(super) context: &'a Context,
+}
+
+impl Opening<'_> {
+    /// Opens steps and rules for rows of schema `input`; `destination` is the one that the chain belongs to, if any.
+    pub(super) fn chain(
+        &self,
+        (steps, rules): (&[Step], &[Rule]),
+        input: &SchemaRef,
+        destination: Option<&str>,
+        prefix: &str,
+    ) -> Result<(ChainFacts, LiveChain), RunError> {
+        let context =
+            Context { destination: destination.map(str::to_owned), ..self.context.clone() };
+        let mut schema = Arc::clone(input);
+        let mut facts = Vec::new();
+        let mut live = Vec::new();
+        for stage in stages(steps, self.names) {
+            match stage {
+                Stage::Component { at, component, config } => {
+                    let known = &self.loaded[component];
+                    let pool = TransformPool::open(&known.compiled, &context, config, &schema)
+                        .map_err(|error| of_component(error, component, &steps[at].at))?;
+                    schema = Arc::clone(&pool.opened().output);
+                    facts.push(Some(of(known, pool.opened().clone())));
+                    let label = format!("{prefix}transforms[{at}]");
+                    live.push(LiveStage::Component(working(label, known, pool)));
+                }
+                Stage::Sql { at, config, others } => {
+                    let known = standard(self.sql)?;
+                    let place = |index: usize| at.get(index).map(|at| &steps[*at].at);
+                    let references = self.named(&others);
+                    let pool = TransformPool::open_beside(
+                        &known.compiled,
+                        &context,
+                        &config,
+                        &schema,
+                        references,
+                    )
+                    .map_err(|error| of_standard(error, "steps", &place))?;
+                    schema = Arc::clone(&pool.opened().output);
+                    facts.push(Some(of(known, pool.opened().clone())));
+                    let label = match at.as_slice() {
+                        [first, .., last] => format!("{prefix}transforms[{first}..{last}]"),
+                        _ => format!(
+                            "{prefix}transforms[{}]",
+                            at.first().copied().unwrap_or_default()
+                        ),
+                    };
+                    live.push(LiveStage::Component(working(label, known, pool)));
+                }
+                Stage::Deduplicate { at, keys, order_by } => {
+                    let dedup = Dedup::new(&schema, keys, order_by);
+                    let dedup = dedup.map_err(|what| {
+                        RunError::Problems(vec![Problem::new(
+                            Code::UnknownName,
+                            steps[at].at.clone(),
+                            what,
+                        )])
+                    })?;
+                    facts.push(None);
+                    live.push(LiveStage::Deduplicate(Arc::new(dedup)));
+                }
+            }
+        }
+        let arranged = judging(rules, &schema).map_err(RunError::Problems)?;
+        let (conditions, judged) =
+            self.conditions(&arranged.conditions, rules, &context, &schema)?;
+        let (passes, benches) = self.benches(&arranged.benches, rules, &context, &judged)?;
+        let chain = ChainFacts {
+            input: Arc::clone(input),
+            stages: facts,
+            output: schema,
+            conditions: conditions.as_ref().map(|(facts, _)| facts.clone()),
+            passes,
+        };
+        let judges =
+            judges(&arranged, rules, &chain, conditions.map(|(_, pool)| pool), benches, prefix)?;
+        Ok((chain, LiveChain { stages: live, judges: Arc::new(judges) }))
+    }
+
+    /// The conditions of rules, computed beside the rows: the rows with these columns behind them.
+    #[expect(clippy::type_complexity, reason = "facts and what is alive, as everywhere here")]
+    fn conditions(
+        &self,
+        conditions: &[Condition<'_>],
+        rules: &[Rule],
+        context: &Context,
+        rows: &SchemaRef,
+    ) -> Result<
+        (
+            Option<(ComponentFacts<crate::component::OpenedTransform>, Working<TransformPool>)>,
+            SchemaRef,
+        ),
+        RunError,
+    > {
+        if conditions.is_empty() {
+            return Ok((None, Arc::clone(rows)));
+        }
+        let known = standard(self.sql)?;
+        let steps: Vec<_> = conditions
+            .iter()
+            .enumerate()
+            .map(|(at, condition)| {
+                let mut step = json!({
+                    "type": "with_column",
+                    "column": condition_column(at),
+                    "expression": condition.expression,
+                });
+                if let Some(when) = condition.when {
+                    step["when"] = when.into();
+                }
+                step
+            })
+            .collect();
+        let place = |index: usize| conditions.get(index).map(|condition| &rules[condition.rule].at);
+        let config = json!({ "steps": steps });
+        let pool = TransformPool::open(&known.compiled, context, &config, rows)
+            .map_err(|error| of_standard(error, "steps", &place))?;
+        let judged = Arc::clone(&pool.opened().output);
+        let mut problems = Vec::new();
+        for (condition, field) in conditions.iter().zip(&judged.fields()[rows.fields().len()..]) {
+            if field.data_type() != &DataType::Boolean {
+                let at = &rules[condition.rule].at;
+                let at = Place { field: format!("{}.{}", at.field, condition.field), ..at.clone() };
+                let what = format!(
+                    "this is no condition: it gives {} for a row, not true or false",
+                    field.data_type()
+                );
+                problems.push(
+                    Problem::new(Code::WrongType, at, what)
+                        .hint("compare it with something, as in `a = 1`"),
+                );
+            }
+        }
+        if !problems.is_empty() {
+            return Err(RunError::Problems(problems));
+        }
+        let facts = of(known, pool.opened().clone());
+        Ok((Some((facts, working("rules".to_owned(), known, pool))), judged))
+    }
+
+    /// Every rule refuses its configuration or schema by itself, so all refusals are reported together.
+    #[expect(clippy::type_complexity, reason = "facts and what is alive, as everywhere here")]
+    fn benches(
+        &self,
+        benches: &[Bench<'_>],
+        rules: &[Rule],
+        context: &Context,
+        judged: &SchemaRef,
+    ) -> Result<(Vec<ComponentFacts<crate::component::OpenedRule>>, Vec<Working<RulePool>>), RunError>
+    {
+        let mut facts = Vec::new();
+        let mut pools = Vec::new();
+        let mut problems = Vec::new();
+        for bench in benches {
+            let rule = &rules[bench.rule];
+            let known = match bench.component {
+                Some(component) => &self.loaded[component],
+                None => standard(self.rules)?,
+            };
+            let references = self.named(&bench.others);
+            match RulePool::open_beside(&known.compiled, context, &bench.config, judged, references)
+            {
+                Ok(pool) => {
+                    facts.push(of(known, pool.opened().clone()));
+                    let label =
+                        bench.component.map_or_else(|| "rules".to_owned(), |_| rule.name.clone());
+                    pools.push(working(label, known, pool));
+                }
+                Err(error) => {
+                    let place =
+                        |index: usize| bench.seats.get(index).map(|(rule, _)| &rules[*rule].at);
+                    let refused = match bench.component {
+                        Some(component) => of_component(error, component, &rule.at),
+                        None => of_standard(error, "checks", &place),
+                    };
+                    match refused {
+                        RunError::Problems(more) => problems.extend(more),
+                        other => return Err(other),
+                    }
+                }
+            }
+        }
+        if problems.is_empty() { Ok((facts, pools)) } else { Err(RunError::Problems(problems)) }
+    }
+
+    fn named(&self, names: &[&str]) -> Vec<Reference> {
+        let find = |name: &&str| self.others.iter().find(|other| other.name == **name).cloned();
+        names.iter().filter_map(find).collect()
+    }
+}
+
+fn judges(
+    arranged: &Judging<'_>,
+    rules: &[Rule],
+    facts: &ChainFacts,
+    conditions: Option<Working<TransformPool>>,
+    benches: Vec<Working<RulePool>>,
+    prefix: &str,
+) -> Result<Judges, RunError> {
+    let reasons = crate::plan::reasons(arranged, facts);
+    let conditions = conditions
+        .map(|working| Working { label: format!("{prefix}{}", working.label), ..working });
+    let benches = benches
+        .into_iter()
+        .map(|working| Working { label: format!("{prefix}{}", working.label), ..working })
+        .collect();
+    Judges::new(arranged, rules, reasons, &facts.output, conditions, benches)
+        .map_err(RunError::arrow("the rules"))
+}
+
+fn of<O>(known: &Loaded, opened: O) -> ComponentFacts<O> {
+    let digest = known.compiled.component().digest.clone();
+    ComponentFacts { digest, descriptor: known.descriptor.clone(), opened }
+}
+
+fn working<P>(label: String, known: &Loaded, pool: P) -> Working<P> {
+    let component = known.compiled.component();
+    let Descriptor { name, version, .. } = &known.descriptor;
+    Working {
+        label,
+        component: component.name.clone(),
+        digest: component.digest.clone(),
+        described_as: format!("{name} {version}"),
+        pool: Arc::new(pool),
+    }
+}
+
+/// Whoever needs the standard library has said so before.
+fn standard(loaded: Option<&Loaded>) -> Result<&Loaded, RunError> {
+    loaded.ok_or_else(|| RunError::Engine("the standard library was not loaded".to_owned()))
+}
+
+/// A component's refusal as problems of the step or rule that uses it; anything else as the sandbox's error.
+fn of_component(error: SandboxError, component: &ComponentName, at: &Place) -> RunError {
+    match error.breach {
+        Breach::Refused(problems) => {
+            let placed = |problem: Problem| {
+                let field = format!("{}.{}", at.field, problem.at.field);
+                let what = format!("component `{component}` refuses: {}", problem.what);
+                Problem { at: Place { field, ..at.clone() }, what, ..problem }
+            };
+            RunError::Problems(problems.into_iter().map(placed).collect())
+        }
+        Breach::Load(what) => {
+            let what = format!("component `{component}`: {what}");
+            RunError::Problems(vec![Problem::new(Code::NotAdmitted, at.clone(), what)])
+        }
+        _ => error.into(),
+    }
+}
+
+/// The same for the standard library, whose configuration the host made: what it refuses is the step or rule that an entry
+/// of `list` stands for.
+fn of_standard<'a>(
+    error: SandboxError,
+    list: &str,
+    place: &dyn Fn(usize) -> Option<&'a Place>,
+) -> RunError {
+    let Breach::Refused(problems) = error.breach else { return error.into() };
+    let placed = |problem: Problem| {
+        let path = problem.at.field.strip_prefix("config/").unwrap_or_default();
+        let mut parts = path.split('/');
+        let entry =
+            parts.next().filter(|first| *first == list).and_then(|_| parts.next()?.parse().ok());
+        let Some(at) = entry.and_then(place) else { return problem };
+        let field = parts.filter(|part| !part.is_empty() && *part != "check").fold(
+            at.field.clone(),
+            |field, part| {
+                if part.parse::<usize>().is_ok() {
+                    format!("{field}[{part}]")
+                } else {
+                    format!("{field}.{part}")
+                }
+            },
+        );
+        // What the component calls the mistake is for programs.
+        let what = problem
+            .what
+            .rsplit_once(" [")
+            .map_or(problem.what.as_str(), |(what, _)| what)
+            .to_owned();
+        Problem { at: Place { field, ..at.clone() }, what, ..problem }
+    };
+    RunError::Problems(problems.into_iter().map(placed).collect())
+}
