@@ -4,10 +4,10 @@
 mod bench;
 mod ci;
 mod demo;
+mod end_to_end;
 mod guests;
 mod repo;
 mod setup;
-mod strategies;
 mod test;
 mod verify;
 mod wit;
@@ -20,7 +20,7 @@ use crate::repo::Repo;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  setup    check what the builds need, and install the wasm32-unknown-unknown target when it is missing
+  setup    check what the builds need, and install the guests' targets when they are missing
   guests   build all guests for the sandbox, and put the example's components where its flow looks for them
   demo     set up, build, run the example flow, and show what was written and where
   test     set up, build, run all tests: the guests' native ones, then the host's
@@ -28,7 +28,8 @@ usage: cargo xtask <command>
            `verify FILE.csv[.gz]` takes other flights of the same columns. Needs python3; not part of ci
   bench    measure what crossing the sandbox costs, in a release build;
            `bench strategies` measures loads of 5 million rows beside Python's deltalake and polars: `--rounds N` (3),
-           `--only LOAD…`, `--orders N`. Needs python3
+           `--only LOAD…`, `--orders N`; `bench steps` measures built-in steps and rules on as many, beside Polars and DuckDB:
+           `--rounds N`, `--orders N`. Both need python3
   ci       what .ci/run runs: format, lints, docs, licences, contract version, then all tests
   wit      record the text of wit/plugin.wit as that of its version (refused for a version that is already committed)
 
@@ -43,8 +44,8 @@ fn main() -> ExitCode {
         ["verify"] | ["verify", _] => {
             return ended(Repo::find().and_then(|repo| verify::run(&repo, words.get(1).copied())));
         }
-        ["bench", "strategies", ref args @ ..] => {
-            return ended(Repo::find().and_then(|repo| strategies::run(&repo, args)));
+        ["bench", name @ ("strategies" | "steps"), ref args @ ..] => {
+            return ended(Repo::find().and_then(|repo| end_to_end::run(&repo, name, args)));
         }
         _ => {}
     }
