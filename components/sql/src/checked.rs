@@ -5,40 +5,37 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Datum};
 use arrow::compute::kernels::numeric::{add, mul, sub};
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, plan_err};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::AnalyzerRule;
 
-/// Puts checked arithmetic into every expression of a plan.
+/// Puts checked arithmetic into every expression of a plan whose types agree already.
 #[derive(Debug)]
 pub(crate) struct CheckedArithmetic;
 
-impl OptimizerRule for CheckedArithmetic {
+impl AnalyzerRule for CheckedArithmetic {
     fn name(&self) -> &'static str {
         "checked_arithmetic"
     }
 
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let schema = merge_schema(&plan.inputs());
-        let names = datafusion::logical_expr::expr_rewriter::NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let done = rewritten(expr, &schema)?;
-            Ok(done.update_data(|expr| name.restore(expr)))
-        })
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let done = plan.transform_up_with_subqueries(|node| {
+            let schema = merge_schema(&node.inputs());
+            let names = NamePreserver::new(&node);
+            node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let done = rewritten(expr, &schema)?;
+                Ok(done.update_data(|expr| name.restore(expr)))
+            })
+        });
+        done.data()
     }
 }
 

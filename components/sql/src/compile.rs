@@ -1,5 +1,6 @@
 //! From row-wise steps to a program: each step is lowered over the columns before it, then registers are numbered.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
@@ -38,6 +39,8 @@ struct Draft {
     kind: Kind,
     expr: Arc<dyn PhysicalExpr>,
     scope: Vec<Now>,
+    /// It is computed where this is true, and NULL elsewhere.
+    only_where: Option<Arc<dyn PhysicalExpr>>,
     sql: Option<Arc<str>>,
 }
 
@@ -79,7 +82,8 @@ impl Program {
                 ]
             };
             let schema = schema_of(&now).map_err(at)?;
-            let Lowered { rejects, shape } = lower(step, index, state, &schema, context)?;
+            let Lowered { rejects, only_where, shape } =
+                lower(step, index, state, &schema, context)?;
             let physical = |expr: Expr| session::physical(state, expr, &schema).map_err(at);
             let sql = step.sql();
             let draft = |kind, expr: Expr| {
@@ -87,6 +91,7 @@ impl Program {
                     kind,
                     expr: physical(expr)?,
                     scope: now.clone(),
+                    only_where: None,
                     sql: sql.clone(),
                 })
             };
@@ -108,7 +113,8 @@ impl Program {
                             continue;
                         }
                         volatile |= session::is_volatile(&expr);
-                        let computing = draft(Kind::Compute, expr)?;
+                        let mut computing = draft(Kind::Compute, expr)?;
+                        computing.only_where = only_where.clone().map(&physical).transpose()?;
                         let of = computing.expr.data_type(schema.as_arrow()).map_err(at)?;
                         let field = Arc::new(Field::new(&name, of, true));
                         drafts.push(computing);
@@ -127,14 +133,16 @@ impl Program {
     /// Numbers the registers, and asks for the columns that are read.
     fn number(drafts: Vec<Draft>, now: &[Now], input: &Schema) -> (Self, Layout) {
         let mut entering: Vec<usize> = Vec::new();
-        let read = |expr: &Arc<dyn PhysicalExpr>, scope: &[Now]| -> Vec<Place> {
-            let mut columns: Vec<usize> =
-                collect_columns(expr).iter().map(|column| column.index()).collect();
-            columns.sort_unstable();
-            columns.into_iter().map(|at| scope[at].place).collect()
+        // The columns that a draft reads, by their position in its scope.
+        let read = |draft: &Draft| -> Vec<usize> {
+            let exprs = std::iter::once(&draft.expr).chain(&draft.only_where);
+            let columns: BTreeSet<usize> = exprs
+                .flat_map(|expr| collect_columns(expr).into_iter().map(|column| column.index()))
+                .collect();
+            columns.into_iter().collect()
         };
         for draft in &drafts {
-            for place in read(&draft.expr, &draft.scope) {
+            for place in read(draft).into_iter().map(|at| draft.scope[at].place) {
                 if let Place::Input(at) = place
                     && !entering.contains(&at)
                 {
@@ -147,20 +155,26 @@ impl Program {
             Place::Input(at) => entering.iter().position(|known| *known == at).unwrap_or(0),
             Place::Computed(at) => first + at,
         };
-        let compiled = |Draft { expr, scope, sql, .. }: &Draft| {
-            let reads = read(expr, scope).into_iter().map(register).collect();
-            let mut columns: Vec<usize> =
-                collect_columns(expr).iter().map(|column| column.index()).collect();
-            columns.sort_unstable();
+        let compiled = |draft: &Draft| {
+            let Draft { expr, scope, only_where, sql, .. } = draft;
+            let columns = read(draft);
             let fields: Vec<FieldRef> = columns
                 .iter()
                 .map(|at| Arc::new(scope[*at].field.as_ref().clone().with_name(&scope[*at].name)))
                 .collect();
             let schema = Arc::new(Schema::new(fields));
-            // Every column that the expression reads is in the schema by its name.
-            let expr = reassign_expr_columns(Arc::clone(expr), &schema)
-                .unwrap_or_else(|_| Arc::clone(expr));
-            Compiled { expr, sql: sql.clone(), reads, schema }
+            // Every column that it reads is in the schema by its name.
+            let placed = |expr: &Arc<dyn PhysicalExpr>| {
+                reassign_expr_columns(Arc::clone(expr), &schema)
+                    .unwrap_or_else(|_| Arc::clone(expr))
+            };
+            Compiled {
+                expr: placed(expr),
+                only_where: only_where.as_ref().map(placed),
+                sql: sql.clone(),
+                reads: columns.into_iter().map(|at| register(scope[at].place)).collect(),
+                schema: Arc::clone(&schema),
+            }
         };
         let ops: Vec<Op> = drafts
             .iter()

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow::compute::prep_null_mask_filter;
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::{filter_record_batch, prep_null_mask_filter, take};
 use arrow::datatypes::SchemaRef;
+use datafusion::common::cast::as_boolean_array;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalExpr;
 use wasmhost_guest::{Diagnostic, Failure};
@@ -15,6 +16,8 @@ use crate::session;
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) expr: Arc<dyn PhysicalExpr>,
+    /// It is evaluated where this is true, and NULL elsewhere.
+    pub(crate) only_where: Option<Arc<dyn PhysicalExpr>>,
     /// The SQL, for messages; none where messages say enough.
     pub(crate) sql: Option<Arc<str>>,
     /// What it reads, in the order of its schema.
@@ -29,7 +32,25 @@ impl Compiled {
     }
 
     fn over(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        self.expr.evaluate(batch)?.into_array(batch.num_rows())
+        let rows = batch.num_rows();
+        let Some(only_where) = &self.only_where else {
+            return self.expr.evaluate(batch)?.into_array(rows);
+        };
+        let seen = only_where.evaluate(batch)?.into_array(rows)?;
+        let seen = certain(as_boolean_array(&seen)?);
+        if seen.true_count() == rows {
+            return self.expr.evaluate(batch)?.into_array(rows);
+        }
+        let some = filter_record_batch(batch, &seen)?;
+        let values = self.expr.evaluate(&some)?.into_array(some.num_rows())?;
+        let mut next = 0;
+        let places = seen.values().iter().map(|is_seen| {
+            is_seen.then(|| {
+                next += 1;
+                next - 1
+            })
+        });
+        Ok(take(&values, &places.collect::<UInt32Array>(), None)?)
     }
 
     fn batch(&self, registers: &[Option<ArrayRef>], rows: usize) -> Result<RecordBatch> {
@@ -55,7 +76,7 @@ impl Compiled {
             .as_any()
             .downcast_ref::<BooleanArray>()
             .ok_or_else(|| Failure::internal("predicate", "a condition that is no boolean"))?;
-        Ok(if values.null_count() > 0 { prep_null_mask_filter(values) } else { values.clone() })
+        Ok(certain(values))
     }
 
     /// The error with the first row that has it: found by halves, as an expression says only that some row is wrong.
@@ -91,6 +112,11 @@ impl Compiled {
         let row = left.map_or(from, |left| left[from] as usize);
         Failure::BadBatch(Diagnostic::new("sql", said).at_row(row))
     }
+}
+
+/// A condition: NULL is false.
+fn certain(values: &BooleanArray) -> BooleanArray {
+    if values.null_count() > 0 { prep_null_mask_filter(values) } else { values.clone() }
 }
 
 /// A column that is still held.

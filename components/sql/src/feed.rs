@@ -9,10 +9,11 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Result, Statistics, stats::Precision};
+use datafusion::common::{Result, Statistics, exec_datafusion_err, stats::Precision};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::Stream;
 
@@ -40,6 +41,10 @@ struct Scan {
 struct Queue {
     batches: VecDeque<RecordBatch>,
     is_over: bool,
+    /// Whether a stream reads it, or has.
+    is_taken: bool,
+    /// Whether nobody reads it any more, such as after a LIMIT.
+    is_left: bool,
 }
 
 impl Feed {
@@ -60,7 +65,10 @@ impl Feed {
         for scan in lock(&self.scans).iter() {
             let batch = batch.project(&scan.columns)?;
             let batch = batch.with_schema(Arc::clone(&scan.schema))?;
-            lock(&scan.queue).batches.push_back(batch);
+            let mut queue = lock(&scan.queue);
+            if !queue.is_left {
+                queue.batches.push_back(batch);
+            }
         }
         Ok(())
     }
@@ -122,12 +130,28 @@ impl PartitionStream for Partition {
     }
 
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        if std::mem::replace(&mut lock(&self.0.queue).is_taken, true) {
+            // Its rows are gone: whoever reads it again would find none.
+            let again = exec_datafusion_err!(
+                "a recursive query cannot read a source in each of its rounds"
+            );
+            let failed = futures::stream::iter([Err(again)]);
+            return Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.0.schema), failed));
+        }
         Box::pin(Waiting(Arc::clone(&self.0)))
     }
 }
 
 /// Pending while nothing is there: whoever pushes polls again.
 struct Waiting(Arc<Scan>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.0.queue);
+        queue.is_left = true;
+        queue.batches.clear();
+    }
+}
 
 impl Stream for Waiting {
     type Item = Result<RecordBatch>;

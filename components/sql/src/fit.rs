@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Scalar};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Scalar};
 use arrow::compute::kernels::cmp::distinct;
+use arrow::compute::kernels::numeric::add;
 use arrow::compute::{
-    CastOptions, and, can_cast_types, cast_with_options, is_not_null, is_null, nullif, or,
+    CastOptions, and, can_cast_types, cast_with_options, is_not_null, is_null, not, nullif, or,
 };
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Float64Type};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, exec_err, plan_err};
@@ -117,22 +118,54 @@ fn fitted(values: &ArrayRef, to: &DataType) -> Result<(ArrayRef, BooleanArray), 
     let safe = CastOptions { safe: true, format_options: FormatOptions::default() };
     let done = cast_with_options(values, to, &safe)?;
     let mut misfits = and(&is_not_null(values)?, &is_null(&done)?)?;
-    if may_cut_off(values.data_type(), to) {
-        let back = cast_with_options(&done, values.data_type(), &safe)?;
-        let cut_off = distinct(&back, values)?;
-        misfits = or(&misfits, &and(&cut_off, &is_not_null(&done)?)?)?;
-    }
+    let from = values.data_type();
+    let cut_off = if may_cut_off(from, to) {
+        distinct(&one_zero(&cast_with_options(&done, from, &safe)?)?, &one_zero(values)?)?
+    } else if is_text(from) && is_decimal(to) {
+        // More digits than any text of a number that fits has.
+        let wide = DataType::Decimal256(76, 38);
+        distinct(
+            &cast_with_options(&done, &wide, &safe)?,
+            &cast_with_options(values, &wide, &safe)?,
+        )?
+    } else if from.is_floating() && to.is_floating() {
+        and(&is_infinite(&done)?, &not(&is_infinite(values)?)?)?
+    } else {
+        return Ok((done, misfits));
+    };
+    misfits = or(&misfits, &and(&cut_off, &is_not_null(&done)?)?)?;
     Ok((done, misfits))
 }
 
 /// Whether a cast gives another number without a word.
 fn may_cut_off(from: &DataType, to: &DataType) -> bool {
-    let is_decimal =
-        |of: &DataType| matches!(of, DataType::Decimal128(..) | DataType::Decimal256(..));
     let is_exact = to.is_integer() || is_decimal(to);
-    (from.is_floating() && to.is_integer())
+    (from.is_floating() && is_exact)
         || (is_decimal(from) && is_exact)
         || (from.is_integer() && to.is_floating())
+}
+
+fn is_decimal(of: &DataType) -> bool {
+    matches!(of, DataType::Decimal128(..) | DataType::Decimal256(..))
+}
+
+fn is_text(of: &DataType) -> bool {
+    matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+/// Floats with one zero: -0.0 fits where 0 does.
+fn one_zero(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match values.data_type() {
+        DataType::Float64 => add(values, &Float64Array::new_scalar(0.0)),
+        DataType::Float32 => add(values, &Float32Array::new_scalar(0.0)),
+        _ => Ok(Arc::clone(values)),
+    }
+}
+
+fn is_infinite(values: &ArrayRef) -> Result<BooleanArray, ArrowError> {
+    let wide = arrow::compute::cast(values, &DataType::Float64)?;
+    let wide = wide.as_primitive::<Float64Type>();
+    Ok(BooleanArray::from_unary(wide, f64::is_infinite))
 }
 
 fn shown(values: &ArrayRef, row: usize) -> String {

@@ -52,7 +52,7 @@ impl Transform for Sql {
             let (program, layout) = compiled.map_err(Failure::BadConfig)?;
             return Ok((Self(Work::RowWise(program)), layout));
         }
-        let (query, layout) = Query::plan(&config.steps, inputs, &engine, context)?;
+        let (query, layout) = Query::plan(&config.steps, inputs, &engine)?;
         Ok((Self(Work::Query(Box::new(query))), layout))
     }
 
@@ -75,7 +75,7 @@ impl Transform for Sql {
     }
 
     fn end_input(&mut self, input: usize) -> Result<(), Failure> {
-        match &self.0 {
+        match &mut self.0 {
             Work::RowWise(_) => fit::log_misfits(),
             Work::Query(query) => query.end(input),
         }

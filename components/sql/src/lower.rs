@@ -25,6 +25,8 @@ pub(crate) enum Shape {
 pub(crate) struct Lowered {
     /// Rows that are rejected first, each with the reason.
     pub(crate) rejects: Vec<(Reason, Expr)>,
+    /// Where columns are computed; they are NULL elsewhere.
+    pub(crate) only_where: Option<Expr>,
     pub(crate) shape: Shape,
 }
 
@@ -90,6 +92,7 @@ pub(crate) fn lower(
 ) -> Result<Lowered, Vec<Diagnostic>> {
     let mut problems = Problems::of_step(index);
     let mut rejects = Vec::new();
+    let mut only_where = None;
     let now: Vec<(String, Expr)> =
         schema.fields().iter().map(|field| (field.name().clone(), column(field.name()))).collect();
     let shape = match step {
@@ -126,20 +129,13 @@ pub(crate) fn lower(
                 Shape::Project(now.into_iter().map(|(name, expr)| (renamed(name), expr)).collect())
             })
         }
-        Step::WithColumn { column: name, expression, when: only_where } => {
+        Step::WithColumn { column: name, expression, when } => {
             let expr = session::scalar(state, expression, schema).map(Expr::unalias);
             let expr = problems.take("expression", expr);
-            let condition = only_where
-                .as_ref()
-                .map(|sql| problems.take("when", session::predicate(state, sql, schema)));
-            match (expr, condition) {
-                (Some(expr), None) => Some(expr),
-                (Some(expr), Some(Some(condition))) => {
-                    problems.take("when", when(condition, expr).end())
-                }
-                _ => None,
+            if let Some(sql) = when {
+                only_where = problems.take("when", session::predicate(state, sql, schema));
             }
-            .map(|expr| Shape::Project(put(now, name, expr)))
+            expr.map(|expr| Shape::Project(put(now, name, expr)))
         }
         Step::Struct { column: name, fields } => {
             let known = fields
@@ -168,8 +164,10 @@ pub(crate) fn lower(
                 };
                 let fitted = fit::function(name, to.clone(), misfit).call(vec![column(name)]);
                 if *on_error == OnError::Quarantine {
-                    let message = format!("`{{{name}}}` of column `{name}` is no {to}");
-                    let reason = Reason::new(format!("cast:{name}"), [name.as_str()], message);
+                    let message = format!("column `{name}` is no {to}");
+                    // Codes are short and unique, whatever columns are called.
+                    let code = format!("cast:{index}.{}", rejects.len());
+                    let reason = Reason::new(code, [name.as_str()], message);
                     rejects
                         .push((reason, column(name).is_not_null().and(fitted.clone().is_null())));
                 }
@@ -204,6 +202,9 @@ pub(crate) fn lower(
         }
     };
     if let Some(Shape::Project(columns)) = &shape {
+        if columns.is_empty() {
+            problems.add("no-column", "columns", "the rows would have no column");
+        }
         for (at, (name, _)) in columns.iter().enumerate() {
             if columns[..at].iter().any(|(earlier, _)| earlier == name) {
                 problems.add(
@@ -214,7 +215,7 @@ pub(crate) fn lower(
             }
         }
     }
-    problems.finish(shape.map(|shape| Lowered { rejects, shape }))
+    problems.finish(shape.map(|shape| Lowered { rejects, only_where, shape }))
 }
 
 /// In the place of the column of that name, or behind the others.

@@ -33,7 +33,17 @@ pub(crate) fn field(name: &str, of: &DataType) -> Field {
     Field::new(name, plain(of), true)
 }
 
-/// The values in their plain type.
+/// The values in their plain type. Nothing but the layout changes.
+///
+/// # Errors
+/// Values of another type: a cast would change them.
 pub(crate) fn unpacked(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
-    if values.data_type() == to { Ok(Arc::clone(values)) } else { cast(values, to) }
+    match values.data_type() {
+        of if of == to => Ok(Arc::clone(values)),
+        of if plain(of).equals_datatype(to) => cast(values, to),
+        of => {
+            let what = format!("the engine made {of}, where {to} was agreed");
+            Err(ArrowError::InvalidArgumentError(what))
+        }
+    }
 }

@@ -14,7 +14,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use futures::executor::block_on;
 use futures::stream::StreamExt;
-use wasmhost_guest::{Accept, Context, Diagnostic, Failure, Inputs, Layout, Output};
+use wasmhost_guest::{Accept, Diagnostic, Failure, Inputs, Layout, Output};
 
 use crate::config::Step;
 use crate::engine::Engine;
@@ -36,6 +36,8 @@ pub(crate) struct Query {
     leaving: Vec<DataType>,
     /// Whether the stream has ended, which it says once.
     is_over: bool,
+    /// Inputs that have not ended.
+    open: usize,
 }
 
 impl std::fmt::Debug for Query {
@@ -53,7 +55,6 @@ impl Query {
         steps: &[Step],
         inputs: &Inputs,
         engine: &Engine,
-        context: &Context,
     ) -> Result<(Self, Layout), Failure> {
         let feeds: Vec<Arc<Feed>> = inputs
             .all()
@@ -68,8 +69,7 @@ impl Query {
         let mut plan = scan(0).and_then(shape::named).map_err(internal)?;
         for (index, step) in steps.iter().enumerate() {
             let tables = Tables { inputs, scan: &scan };
-            plan = shape::apply(plan, step, index, engine, &tables, context)
-                .map_err(Failure::BadConfig)?;
+            plan = shape::apply(plan, step, index, engine, &tables).map_err(Failure::BadConfig)?;
         }
         let at_end = |error: DataFusionError| {
             let last = steps.len().saturating_sub(1);
@@ -86,7 +86,8 @@ impl Query {
         let physical = block_on(state.query_planner().create_physical_plan(&optimized, &state))
             .map_err(at_end)?;
         let stream = physical.execute(0, state.task_ctx()).map_err(at_end)?;
-        let schema = plan.schema().as_arrow();
+        // The types that the engine has agreed on: a plan as written does not widen.
+        let schema = physical.schema();
         let mut layout = Layout::many();
         for (at, (input, columns)) in inputs.all().iter().zip(&wanted).enumerate() {
             for column in columns {
@@ -96,12 +97,13 @@ impl Query {
         for field in schema.fields() {
             layout = layout.compute(plain::field(field.name(), field.data_type()));
         }
-        let layout = match spread(steps, inputs).filter(|_| !is_volatile(&plan)) {
+        let layout = match spread(steps).filter(|_| !is_volatile(&plan)) {
             Some(keys) => layout.keyed(keys),
             None => layout.whole_input(),
         };
         let leaving = schema.fields().iter().map(|field| plain::plain(field.data_type())).collect();
-        Ok((Self { feeds, stream, leaving, is_over: false }, layout))
+        let open = feeds.len();
+        Ok((Self { feeds, stream, leaving, is_over: false, open }, layout))
     }
 
     /// Takes in a batch of an input.
@@ -113,8 +115,9 @@ impl Query {
     }
 
     /// An input is over.
-    pub(crate) fn end(&self, input: usize) {
+    pub(crate) fn end(&mut self, input: usize) {
         self.feeds[input].end();
+        self.open = self.open.saturating_sub(1);
     }
 
     /// The next batch, if there is one now.
@@ -142,7 +145,11 @@ impl Query {
                     self.is_over = true;
                     Ok(None)
                 }
-                Poll::Pending => Ok(None),
+                Poll::Pending if self.open > 0 => Ok(None),
+                // It waits for nothing that could still come: rows would be missing without a word.
+                Poll::Pending => {
+                    Err(Failure::internal("engine", "the query waits after its inputs ended"))
+                }
             };
         }
     }
@@ -215,29 +222,12 @@ fn wanted(plan: &LogicalPlan, inputs: &Inputs) -> Result<Vec<BTreeSet<usize>>> {
 }
 
 /// The columns by which the host may split the input, where each part can be worked on by itself: those of a `group_by`
-/// whose keys are columns of the input as they come.
-fn spread(steps: &[Step], inputs: &Inputs) -> Option<Vec<String>> {
-    let (last, before) = steps.split_last()?;
-    let Step::GroupBy { by, .. } = last else { return None };
-    let untouched = |name: &String| {
-        inputs.schema().field_with_name(name).is_ok()
-            && before.iter().all(|step| match step {
-                Step::Filter { .. } | Step::Select { .. } | Step::Drop { .. } => true,
-                Step::WithColumn { column, .. } | Step::Struct { column, .. } => column != name,
-                Step::Rename { columns } => {
-                    columns.iter().all(|(from, to)| from != name && to != name)
-                }
-                Step::Cast { columns, .. } => columns.iter().all(|(cast, _)| cast != name),
-                Step::FillNa { columns } => columns.iter().all(|(filled, _)| filled != name),
-                Step::SystemColumns {} => !name.starts_with("__"),
-                Step::GroupBy { .. }
-                | Step::Join { .. }
-                | Step::Union { .. }
-                | Step::Sql { .. }
-                | Step::Sort { .. } => false,
-            })
-    };
-    (!by.is_empty() && by.iter().all(untouched)).then(|| by.clone())
+/// of the input as it comes. The host makes it the last step of its query.
+fn spread(steps: &[Step]) -> Option<Vec<String>> {
+    match steps {
+        [Step::GroupBy { by, .. }] if !by.is_empty() => Some(by.clone()),
+        _ => None,
+    }
 }
 
 /// Whether any part of it may give something else for the same rows.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DataFusionError, Result, plan_err};
 use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::config::SessionConfig;
@@ -12,6 +12,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::{Expr, ExprSchemable, Volatility};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::sql::parser::Statement;
@@ -53,7 +54,7 @@ pub(crate) fn session(seed: u64) -> SessionContext {
         .with_higher_order_functions(SessionStateDefaults::default_higher_order_functions())
         .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
         .with_window_functions(SessionStateDefaults::default_window_functions())
-        .with_optimizer_rule(Arc::new(CheckedArithmetic))
+        .with_analyzer_rule(Arc::new(CheckedArithmetic))
         .with_physical_optimizer_rules(physical)
         .build();
     SessionContext::new_with_state(state)
@@ -112,7 +113,7 @@ pub(crate) fn physical(
     expr: Expr,
     schema: &DFSchema,
 ) -> Result<Arc<dyn datafusion::physical_expr::PhysicalExpr>> {
-    let simplifier = datafusion::optimizer::simplify_expressions::ExprSimplifier::new(
+    let simplifier = ExprSimplifier::new(
         datafusion::logical_expr::simplify::SimplifyContext::builder()
             .with_schema(Arc::new(schema.clone()))
             .with_config_options(Arc::clone(state.config_options()))
@@ -120,8 +121,18 @@ pub(crate) fn physical(
             .build(),
     );
     let coerced = simplifier.coerce(expr, schema)?;
-    let simple = simplifier.simplify(checked(coerced, schema)?)?;
+    let simple = simplified(checked(coerced, schema)?, &simplifier)?;
     state.create_physical_expr(simple, schema)
+}
+
+/// Folds constants. The engine would make AND and OR of a CASE of conditions, and then evaluate for all rows what the CASE
+/// kept from some: of an expression with one, only the parts are folded.
+fn simplified(expr: Expr, simplifier: &ExprSimplifier) -> Result<Expr> {
+    if !expr.exists(|part| Ok(matches!(part, Expr::Case(_))))? {
+        return simplifier.simplify(expr);
+    }
+    let parts = expr.map_children(|part| Ok(Transformed::yes(simplified(part, simplifier)?)));
+    parts.data()
 }
 
 /// Whether it may give something else for the same row.

@@ -8,11 +8,11 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType, NullEquality, Result, plan_err};
 use datafusion::logical_expr::utils::find_aggregate_exprs;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
-use wasmhost_guest::{Context, Diagnostic};
+use wasmhost_guest::Diagnostic;
 
 use crate::config::{By, How, Step};
 use crate::engine::Engine;
-use crate::lower::{Problems, Shape, column, lower};
+use crate::lower::{Problems, column};
 use crate::query::Tables;
 use crate::session;
 
@@ -29,7 +29,6 @@ pub(crate) fn apply(
     index: usize,
     engine: &Engine,
     tables: &Tables<'_>,
-    context: &Context,
 ) -> Result<LogicalPlan, Vec<Diagnostic>> {
     let mut problems = Problems::of_step(index);
     let done = match step {
@@ -59,23 +58,9 @@ pub(crate) fn apply(
             let sorted = || LogicalPlanBuilder::from(plan).sort(order)?.build();
             known.then(sorted).and_then(|sorted| problems.take("by", sorted))
         }
-        row_wise => {
-            let lowered = lower(row_wise, index, &engine.state(), plan.schema(), context)?;
-            if !lowered.rejects.is_empty() {
-                problems.add("internal", "on_error", "rejects rows in the middle of a query");
-            }
-            let builder = LogicalPlanBuilder::from(plan);
-            let shaped = match lowered.shape {
-                Shape::Filter(expr) => builder.filter(expr),
-                Shape::Project(columns) => {
-                    let as_named = |(name, expr): (String, Expr)| match expr {
-                        Expr::Column(ref column) if column.name == name => expr,
-                        expr => expr.alias(name),
-                    };
-                    builder.project(columns.into_iter().map(as_named))
-                }
-            };
-            problems.take("expression", shaped.and_then(LogicalPlanBuilder::build))
+        _ => {
+            problems.add("internal", "type", "a step of single rows is no part of a query");
+            None
         }
     };
     let done = done.and_then(|plan| problems.take("", named(plan)));
@@ -225,6 +210,21 @@ fn union(plan: LogicalPlan, other: LogicalPlan) -> Result<LogicalPlan> {
         plan.schema().fields().iter().map(|field| field.name().clone()).collect()
     };
     let (here, there) = (names(&plan), names(&other));
+    for field in plan.schema().fields() {
+        let of = field.data_type();
+        let Ok(other) = other.schema().field_with_unqualified_name(field.name()) else { continue };
+        let is_kind = of == other.data_type()
+            || of.is_numeric() && other.data_type().is_numeric()
+            || of.is_null()
+            || other.data_type().is_null();
+        if !is_kind {
+            return plan_err!(
+                "column `{}` is {of} here and {} in the other source: cast one of them",
+                field.name(),
+                other.data_type()
+            );
+        }
+    }
     let lacking = |of: &[String], from: &[String]| -> Vec<String> {
         of.iter().filter(|name| !from.contains(name)).map(|name| format!("`{name}`")).collect()
     };

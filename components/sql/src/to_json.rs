@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, StringBuilder};
+use arrow::array::{Array, StringBuilder, new_null_array};
 use arrow::datatypes::{DataType, Field};
 use arrow_json::writer::{EncoderOptions, make_encoder};
 use datafusion::common::{Result, exec_err};
@@ -38,6 +38,10 @@ impl ScalarUDFImpl for ToJson {
             return exec_err!("`to_json` takes one value");
         };
         let values = value.to_array(args.number_rows)?;
+        if values.data_type().is_null() {
+            let none = new_null_array(&DataType::Utf8, values.len());
+            return Ok(ColumnarValue::Array(none));
+        }
         let field = Arc::new(Field::new("value", values.data_type().clone(), true));
         // A field that is NULL is there in the text: what reads it back finds every name.
         let options = EncoderOptions::default().with_explicit_nulls(true);

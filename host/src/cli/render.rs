@@ -23,6 +23,7 @@ use crate::run::RunError;
 use crate::run::Shown;
 use crate::table::Counts;
 use crate::table::Optimization;
+use crate::table::RuleTally;
 use crate::table::Severity;
 
 /// How often plain lines say how far a run is.
@@ -184,7 +185,27 @@ pub(super) fn record(record: &Record) {
     for (rows, what) in left.into_iter().filter(|(rows, _)| *rows > 0) {
         out(&format!("  {rows} rows {what}"));
     }
-    for rule in &record.rules {
+    rules(&record.rules);
+    if let Some(quarantine) = record.quarantine.as_ref().filter(|quarantine| quarantine.rows > 0) {
+        out(&format!("  quarantine: {} rows in {}", quarantine.rows, quarantine.path));
+    }
+    record.destinations.iter().for_each(destination);
+    for component in &record.components {
+        for line in &component.usage.log {
+            out(&format!("  {} says {}: {}", component.component, word(&line.level), line.text));
+        }
+        if component.usage.log_lines_dropped > 0 {
+            out(&format!(
+                "  {}: {} more lines over the log's limits",
+                component.component, component.usage.log_lines_dropped
+            ));
+        }
+    }
+}
+
+/// What the rules of a chain found.
+fn rules(rules: &[RuleTally]) {
+    for rule in rules {
         for reason in &rule.reasons {
             let counts = reason.counts;
             let found: String = reason
@@ -203,26 +224,13 @@ pub(super) fn record(record: &Record) {
             ));
         }
     }
-    if let Some(quarantine) = record.quarantine.as_ref().filter(|quarantine| quarantine.rows > 0) {
-        out(&format!("  quarantine: {} rows in {}", quarantine.rows, quarantine.path));
-    }
-    record.destinations.iter().for_each(destination);
-    for component in &record.components {
-        for line in &component.usage.log {
-            out(&format!("  {} says {}: {}", component.component, word(&line.level), line.text));
-        }
-        if component.usage.log_lines_dropped > 0 {
-            out(&format!(
-                "  {}: {} more lines over the log's limits",
-                component.component, component.usage.log_lines_dropped
-            ));
-        }
-    }
 }
 
 /// Which rules said no, for whoever does not read the record.
 pub(super) fn rejected(record: &Record) {
-    let rules = record.rules.iter().filter(|rule| rule.severity == Severity::Fail && rule.is_hit());
+    let own = record.destinations.iter().flat_map(|to| &to.rules);
+    let rules = record.rules.iter().chain(own);
+    let rules = rules.filter(|rule| rule.severity == Severity::Fail && rule.is_hit());
     let rules: Vec<_> = rules.map(|rule| format!("`{}`", rule.name)).collect();
     err(&format!("rejected by {}: no destination was written", rules.join(", ")));
 }
@@ -249,6 +257,16 @@ fn destination(to: &DestinationRecord) {
         Some(Optimization::Skipped(why)) => format!("; not optimized: {why}"),
     };
     out(&format!("  {} ({} {}) {}: {what}{then}", to.name, to.format, to.load_type, to.path));
+    let left = [
+        (to.rows_filtered, "left out by its filters"),
+        (to.rows_rejected, "rejected by its transforms"),
+        (to.rows_dropped, "dropped by its rules"),
+        (to.rows_quarantined, "quarantined by its rules"),
+    ];
+    for (rows, what) in left.into_iter().filter(|(rows, _)| *rows > 0) {
+        out(&format!("    {rows} rows {what}"));
+    }
+    rules(&to.rules);
 }
 
 /// What became of the rows, and of those that were there.

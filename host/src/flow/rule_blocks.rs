@@ -228,7 +228,9 @@ static ROW_COUNT_CHANGE: Block = block(
         .required(),
         SEVERITY,
         NAME,
-        WHERE,
+        field("where", Kind::Any, "").never(
+            "does not apply to a rule that compares with the last run, which counted all rows",
+        ),
         NULL_AT_ONCE,
     ],
 );

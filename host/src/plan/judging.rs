@@ -16,17 +16,22 @@ use crate::problem::Code;
 use crate::problem::Problem;
 use crate::problem::known_names;
 
+/// Checks of one pass: a component may declare so many reasons, and more.
+const CHECKS_MAX: usize = 200;
+
 /// The rules of a chain, arranged.
 #[derive(Debug, Clone, Default)]
 pub struct Judging<'a> {
+    /// What the names of columns beside the rows begin with, and no other name does.
+    prefix: String,
     /// Conditions that are computed beside the rows, and the rule of each.
     pub conditions: Vec<Condition<'a>>,
     /// Passes of a component over the rows.
     pub benches: Vec<Bench<'a>>,
     /// Keys that may stand once.
     pub unique: Vec<Unique<'a>>,
-    /// What is judged on the whole.
-    pub totals: Vec<(usize, Total)>,
+    /// What is judged on the whole: the rule, what it asks, and the condition, by position, of the rows that count.
+    pub totals: Vec<(usize, Total, Option<usize>)>,
     /// The reasons of each rule; empty where its component declares them.
     pub reasons: Vec<Vec<Reason>>,
 }
@@ -89,10 +94,12 @@ pub enum Total {
     Change(f64),
 }
 
-/// The column that holds a condition beside the rows.
-#[must_use]
-pub fn condition_column(at: usize) -> String {
-    format!("__rule:{at}")
+impl Judging<'_> {
+    /// The column that holds a condition beside the rows; no column of theirs has that name.
+    #[must_use]
+    pub fn condition_column(&self, at: usize) -> String {
+        format!("{}{at}", self.prefix)
+    }
 }
 
 /// Arranges the rules of a chain whose rows have these columns.
@@ -100,7 +107,11 @@ pub fn condition_column(at: usize) -> String {
 /// # Errors
 /// Every column that a rule names and the rows lack.
 pub fn judging<'a>(rules: &'a [Rule], rows: &Schema) -> Result<Judging<'a>, Vec<Problem>> {
-    let mut all = Judging::default();
+    let mut prefix = "__rule:".to_owned();
+    while rows.fields().iter().any(|field| field.name().starts_with(&prefix)) {
+        prefix.insert(0, '_');
+    }
+    let mut all = Judging { prefix, ..Judging::default() };
     let mut problems = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
         let reasons = all.rule(at, rule, rows);
@@ -235,7 +246,7 @@ impl<'a> Judging<'a> {
                     let hidden =
                         self.condition(at, &named.expression, rule.filter.as_deref(), "expression");
                     let check =
-                        json!({ "column": condition_column(hidden), "check": { "type": "true" } });
+                        json!({ "column": self.condition_column(hidden), "check": { "type": "true" } });
                     self.check(at, seat, mask, rule, check, None);
                     let code = named.name.clone().unwrap_or_else(|| match expressions.len() {
                         1 => "expression".to_owned(),
@@ -280,7 +291,7 @@ impl<'a> Judging<'a> {
                     .filter(|column| rows.index_of(column.as_str()).is_err())
                     .map(ToString::to_string)
                     .collect();
-                self.totals.push((at, Total::Missing(missing.len())));
+                self.totals.push((at, Total::Missing(missing.len()), mask));
                 let message = if missing.is_empty() {
                     "all are there".to_owned()
                 } else {
@@ -289,15 +300,15 @@ impl<'a> Judging<'a> {
                 vec![reason("required_columns".to_owned(), names(columns), message)]
             }
             Judge::MinRows { count } => {
-                self.totals.push((at, Total::Min(*count)));
+                self.totals.push((at, Total::Min(*count), mask));
                 vec![reason("min_rows".to_owned(), Vec::new(), format!("fewer than {count} rows"))]
             }
             Judge::MaxRows { count } => {
-                self.totals.push((at, Total::Max(*count)));
+                self.totals.push((at, Total::Max(*count), mask));
                 vec![reason("max_rows".to_owned(), Vec::new(), format!("more than {count} rows"))]
             }
             Judge::RowCountChange { max_fraction } => {
-                self.totals.push((at, Total::Change(*max_fraction)));
+                self.totals.push((at, Total::Change(*max_fraction), mask));
                 let message = format!(
                     "the number of rows changed by more than {max_fraction} of the last run's"
                 );
@@ -331,8 +342,10 @@ impl<'a> Judging<'a> {
         check["on_null"] = json!(of.on_null);
         check["code"] = format!("{rule}.{seat}").into();
         check["message"] = "".into();
-        let shared =
-            self.benches.iter().position(|bench| bench.component.is_none() && bench.mask == mask);
+        let has_room = |bench: &Bench<'_>| {
+            bench.component.is_none() && bench.mask == mask && bench.seats.len() < CHECKS_MAX
+        };
+        let shared = self.benches.iter().position(has_room);
         let at = shared.unwrap_or_else(|| {
             self.benches.push(Bench {
                 component: None,

@@ -118,6 +118,11 @@ fn destination(
     let schema = derived::schema(&projected.ok()?, &destination.partition_columns, &destination.at)
         .map_err(|more| problems.extend(more))
         .ok()?;
+    for field in schema.fields().iter().filter(|field| field.data_type().is_null()) {
+        let what = format!("column `{}` is NULL in each row, so it has no type", field.name());
+        let hint = "give it one: CAST(NULL AS TEXT)";
+        problems.push(Problem::new(Code::Schema, destination.at.clone(), what).hint(hint));
+    }
     let Destination { format, load, partition_columns, at, .. } = destination;
     let names: Vec<_> = partition_columns.iter().map(|column| column.column.clone()).collect();
     let change = strategy::change(load, &schema, partition_columns, at)

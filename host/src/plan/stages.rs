@@ -1,9 +1,8 @@
-//! How the steps of a chain are run: neighbours that the standard library runs make one query and enter the sandbox once.
+//! How the steps of a chain are run: neighbours of one kind (single rows, or many at once) enter the sandbox together.
 
 use serde_json::Value;
 use serde_json::json;
 
-use crate::flow::OnCastError;
 use crate::flow::Step;
 use crate::flow::Work;
 use crate::name::ColumnName;
@@ -59,11 +58,15 @@ pub fn stages<'a>(steps: &'a [Step], others: &'a [String]) -> Vec<Stage<'a>> {
                 stages.push(Stage::Deduplicate { at, keys, order_by });
             }
             work => {
-                // Rows that a query rejects have to be single rows still.
-                if !is_row_wise(work) && run.iter().any(|at| rejects(&steps[*at].work)) {
-                    stages.extend(sql(steps, std::mem::take(&mut run), others));
-                }
-                if rejects(work) && run.iter().any(|at| !is_row_wise(&steps[*at].work)) {
+                // Steps of single rows run by themselves, in their order: a query may evaluate a condition before one that guards
+                // it, and says not how many rows a filter left out. What groups comes last in its query, so that it can be
+                // parted by key.
+                let ends = run.last().is_some_and(|last| {
+                    let last = &steps[*last].work;
+                    is_row_wise(last) != is_row_wise(work) || matches!(last, Work::GroupBy { .. })
+                });
+                let comes_alone = matches!(work, Work::GroupBy { .. }) && !run.is_empty();
+                if ends || comes_alone {
                     stages.extend(sql(steps, std::mem::take(&mut run), others));
                 }
                 run.push(at);
@@ -113,8 +116,4 @@ fn is_row_wise(work: &Work) -> bool {
             | Work::Sql { .. }
             | Work::Sort { .. }
     )
-}
-
-fn rejects(work: &Work) -> bool {
-    matches!(work, Work::Cast { on_error: OnCastError::Quarantine, .. })
 }

@@ -141,16 +141,23 @@ impl Books {
     /// More rows set apart than the flow allows: their share, and what is allowed.
     fn too_many(&self, plan: &Plan) -> Option<(f64, f64)> {
         let most = plan.max_quarantine_fraction?;
+        let share = |books: &ChainBooks, entered: u64| {
+            (books.rejected + books.quarantined) as f64 / entered.max(1) as f64
+        };
         let main = lock(&self.main);
-        let read = self.read.load(Ordering::Relaxed);
-        let share = (main.rejected + main.quarantined) as f64 / read.max(1) as f64;
-        (share > most).then_some((share, most))
+        let left = main.left;
+        let of_main = share(&main, self.read.load(Ordering::Relaxed));
+        drop(main);
+        let own = self.destinations.iter().map(|books| share(&lock(books), left));
+        let worst = own.fold(of_main, f64::max);
+        (worst > most).then_some((worst, most))
     }
 
     /// A key whose row was left out on the way is no key that the source has lost.
     pub(super) fn complete(&self, plan: &Plan) -> Result<(), RunError> {
         for (to, books) in plan.destinations.iter().zip(&self.destinations) {
-            let left_out = [lock(&self.main).left_out(), lock(books).left_out()].concat();
+            let mut left_out = [lock(&self.main).left_out(), lock(books).left_out()].concat();
+            left_out.extend([&plan.main, &to.chain].into_iter().flat_map(may_leave_out));
             if left_out.is_empty() || !to.change.retires_missing() {
                 continue;
             }
@@ -202,6 +209,19 @@ impl ChainBooks {
         entry.rows_final = self.left;
         entry.rules = self.tally.rules().to_vec();
     }
+}
+
+/// Steps that may lose a key without anybody counting it.
+fn may_leave_out(chain: &ChainPlan) -> Vec<String> {
+    let lossy = chain.stages.iter().filter_map(|stage| match stage {
+        StagePlan::Component(step)
+            if step.row_effect == RowEffect::Many && step.steps != ["sort"] =>
+        {
+            Some(format!("perhaps some by {}", step.label))
+        }
+        StagePlan::Component(_) | StagePlan::Deduplicate(_) => None,
+    });
+    lossy.collect()
 }
 
 fn incomplete(to: &DestinationPlan, left_out: &[String]) -> RunError {

@@ -26,8 +26,8 @@ use crate::table::OrderBy;
 pub(super) struct Dedup {
     key: RowBytes,
     order: RowBytes,
-    /// All columns, which break ties.
-    whole: RowBytes,
+    /// All columns, which break ties; none where the order is all columns, so that rows that it does not tell apart are the same.
+    whole: Option<RowBytes>,
     seed: u64,
 }
 
@@ -61,7 +61,6 @@ impl Dedup {
         });
         let order = order.collect::<Result<Vec<_>, String>>()?;
         let failed = |error: ArrowError| format!("its columns cannot be ordered: {error}");
-        let whole = RowBytes::ascending(rows, &all).map_err(failed)?;
         // Without an order the whole row decides.
         let order = match order.as_slice() {
             [] => RowBytes::ascending(rows, &all),
@@ -70,7 +69,10 @@ impl Dedup {
         Ok(Self {
             key: RowBytes::ascending(rows, &keys).map_err(failed)?,
             order: order.map_err(failed)?,
-            whole,
+            whole: match order_by {
+                [] => None,
+                _ => Some(RowBytes::ascending(rows, &all).map_err(failed)?),
+            },
             seed: RandomState::new().build_hasher().finish(),
         })
     }
@@ -112,14 +114,14 @@ impl Deduplicating {
             let first = members[0];
             let equal = members.iter().take_while(|member| member.order == first.order).count();
             members[1..].iter().for_each(|member| gone.set(member.row));
-            if equal > 1 {
+            if equal > 1 && dedup.whole.is_some() {
                 gone.set(first.row);
                 tied.extend(members[..equal].iter().map(|member| (member.row, ties.len())));
                 ties.push(None);
             }
             Ok::<_, RunError>(())
         })?;
-        if !tied.is_empty() {
+        if let Some(whole) = dedup.whole.as_ref().filter(|_| !tied.is_empty()) {
             let mut number = 0;
             for batch in rows.replay()? {
                 let (batch, ()) = batch?;
@@ -127,8 +129,7 @@ impl Deduplicating {
                     .filter_map(|at| Some((at, *tied.get(&(number + at as u64))?)))
                     .collect();
                 if !here.is_empty() {
-                    let whole =
-                        dedup.whole.rows(&batch.rows).map_err(RunError::arrow("deduplicate"))?;
+                    let whole = whole.rows(&batch.rows).map_err(RunError::arrow("deduplicate"))?;
                     for (at, tie) in here {
                         let (bytes, row) = (whole.row(at), number + at as u64);
                         let best = &mut ties[tie];

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use crate::component::Limits;
+use crate::evidence::DestinationRecord;
 use crate::evidence::Folder;
 use crate::evidence::Status;
 use crate::flow::Destination;
@@ -147,8 +148,13 @@ fn before(flow: &Flow, run_id: &RunId) -> Result<Before, RunError> {
     for record in records.into_iter().flatten() {
         let counts = matches!(record.status, Status::Succeeded | Status::NothingToDo);
         if counts && record.run_id != *run_id {
-            before.main = Some(record.rows_main);
-            let rows = record.destinations.into_iter().map(|to| (to.name, to.rows_final));
+            // Rows as the rules saw them.
+            before.main = Some(record.rows_main + record.rows_dropped + record.rows_quarantined);
+            let judged = |to: DestinationRecord| {
+                let rows = to.rows_final + to.rows_dropped + to.rows_quarantined;
+                (to.name, rows)
+            };
+            let rows = record.destinations.into_iter().map(judged);
             before.destinations.extend(rows);
         }
     }

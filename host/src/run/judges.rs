@@ -41,7 +41,7 @@ pub(super) struct Judges {
     conditions: Option<Working<TransformPool>>,
     pub(super) benches: Vec<Bench>,
     pub(super) unique: Vec<Unique>,
-    pub(super) totals: Vec<(usize, Total)>,
+    pub(super) totals: Vec<(usize, Total, Option<usize>)>,
     /// How many columns the rows have; conditions stand behind them.
     columns: usize,
 }
@@ -82,6 +82,8 @@ pub(super) struct Judged {
     pub(super) findings: Vec<Vec<Judgement>>,
     /// For each `unique_key`, the keys of the rows.
     pub(super) keys: Vec<Keys>,
+    /// For each judgement on the whole, how many rows count.
+    pub(super) counted: Vec<u64>,
 }
 
 /// What rows share with others, known only at the end.
@@ -131,7 +133,12 @@ impl Judges {
                         SortOptions { descending: by.descending, nulls_first: by.nulls_first };
                     (by.column.to_string(), options)
                 });
-                RowBytes::new(rows, columns)
+                // The whole row decides where the order does not, so that arrival never does.
+                let all = rows
+                    .fields()
+                    .iter()
+                    .map(|field| (field.name().clone(), SortOptions::default()));
+                RowBytes::new(rows, columns.chain(all))
             });
             Ok(Unique {
                 rule: unique.rule,
@@ -198,7 +205,12 @@ impl Judges {
             findings[unique.rule][0] = judgement;
             keys.push(read);
         }
-        Ok(Judged { batch, findings, keys })
+        let counted = self.totals.iter().map(|(_, _, mask)| match mask {
+            None => rows as u64,
+            Some(mask) => self.mask(&wide.rows, *mask).true_count() as u64,
+        });
+        let counted = counted.collect();
+        Ok(Judged { batch, findings, keys, counted })
     }
 
     /// The rows with the conditions behind them.
@@ -207,6 +219,12 @@ impl Judges {
         let done = conditions.pool.process(number, batch)?;
         // Pieces, where the batch was too big for one call.
         let pieces: Vec<RecordBatch> = done.batches.into_iter().map(|batch| batch.rows).collect();
+        let rows_due = batch.rows.num_rows();
+        if pieces.iter().map(RecordBatch::num_rows).sum::<usize>() != rows_due {
+            return Err(RunError::Books(format!(
+                "conditions of rules for fewer rows than {rows_due}"
+            )));
+        }
         let schema = &conditions.pool.opened().output;
         let rows = match pieces.as_slice() {
             [one] => one.clone(),

@@ -25,6 +25,8 @@ const EXAMPLES_MAX: usize = 5;
 pub(super) struct Late {
     groups: Vec<Groups>,
     rows: u64,
+    /// For each judgement on the whole, the rows that count.
+    counted: Vec<u64>,
     /// The first row of each batch, and where it was read.
     places: Vec<(u64, Origin)>,
     listed: usize,
@@ -41,7 +43,8 @@ impl Late {
     pub(super) fn new(judges: &Judges, folder: &Path, memory_max: usize) -> Self {
         let share = memory_max / judges.unique.len().max(1);
         let groups = judges.unique.iter().map(|_| Groups::new(folder.to_owned(), share));
-        Self { groups: groups.collect(), rows: 0, places: Vec::new(), listed: 0 }
+        let counted = vec![0; judges.totals.len()];
+        Self { groups: groups.collect(), rows: 0, counted, places: Vec::new(), listed: 0 }
     }
 
     /// Takes the next batch's keys in.
@@ -50,7 +53,9 @@ impl Late {
         rows: usize,
         origin: &Origin,
         keys: &[Keys],
+        counted: &[u64],
     ) -> Result<(), RunError> {
+        self.counted.iter_mut().zip(counted).for_each(|(all, more)| *all += more);
         for (groups, keys) in self.groups.iter_mut().zip(keys) {
             for (at, digest) in keys.digests.iter().enumerate() {
                 match (digest, &keys.orders) {
@@ -81,7 +86,7 @@ impl Late {
         tally: &mut Tally,
         before: Option<u64>,
     ) -> Result<Vec<LateHits>, RunError> {
-        let Self { groups, rows, places, .. } = self;
+        let Self { groups, rows, counted, places, .. } = self;
         for bench in &judges.benches {
             let Conclusion { tables, late_hits } = bench.working.pool.conclude()?;
             for (late, (rule, reason)) in late_hits.into_iter().zip(&bench.seats) {
@@ -111,7 +116,7 @@ impl Late {
             tally.late(unique.rule, 0, count, examples);
             late.push(LateHits { rule: unique.rule, rows: hits });
         }
-        for (rule, total) in &judges.totals {
+        for ((rule, total, _), rows) in judges.totals.iter().zip(counted) {
             if let Some((measured, threshold)) = exceeded(*total, rows, before) {
                 tally.table(*rule, TableFinding { reason: 0, measured, threshold });
             }

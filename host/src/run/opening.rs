@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use arrow::datatypes::SchemaRef;
 use serde_json::json;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::component::Descriptor;
 use crate::flow::Rule;
@@ -14,9 +15,7 @@ use crate::name::ComponentName;
 use crate::plan::facts::ChainFacts;
 use crate::plan::facts::ComponentFacts;
 use crate::plan::judging::Bench;
-use crate::plan::judging::Condition;
 use crate::plan::judging::Judging;
-use crate::plan::judging::condition_column;
 use crate::plan::judging::judging;
 use crate::plan::stages::Stage;
 use crate::plan::stages::stages;
@@ -59,8 +58,12 @@ impl Opening<'_> {
         destination: Option<&str>,
         prefix: &str,
     ) -> Result<(ChainFacts, LiveChain), RunError> {
-        let context =
-            Context { destination: destination.map(str::to_owned), ..self.context.clone() };
+        let context = |stage: &str| Context {
+            destination: destination.map(str::to_owned),
+            // Each stage draws random values of its own.
+            seed: self.context.seed ^ xxh3_64(format!("{prefix}{stage}").as_bytes()),
+            ..self.context.clone()
+        };
         let mut schema = Arc::clone(input);
         let mut facts = Vec::new();
         let mut live = Vec::new();
@@ -68,8 +71,13 @@ impl Opening<'_> {
             match stage {
                 Stage::Component { at, component, config } => {
                     let known = &self.loaded[component];
-                    let pool = TransformPool::open(&known.compiled, &context, config, &schema)
-                        .map_err(|error| of_component(error, component, &steps[at].at))?;
+                    let pool = TransformPool::open(
+                        &known.compiled,
+                        &context(&format!("transforms[{at}]")),
+                        config,
+                        &schema,
+                    )
+                    .map_err(|error| of_component(error, component, &steps[at].at))?;
                     schema = Arc::clone(&pool.opened().output);
                     facts.push(Some(of(known, pool.opened().clone())));
                     let label = format!("{prefix}transforms[{at}]");
@@ -79,9 +87,10 @@ impl Opening<'_> {
                     let known = standard(self.sql)?;
                     let place = |index: usize| at.get(index).map(|at| &steps[*at].at);
                     let references = self.named(&others);
+                    let first = at.first().copied().unwrap_or_default();
                     let pool = TransformPool::open_beside(
                         &known.compiled,
-                        &context,
+                        &context(&format!("transforms[{first}]")),
                         &config,
                         &schema,
                         references,
@@ -113,9 +122,9 @@ impl Opening<'_> {
             }
         }
         let arranged = judging(rules, &schema).map_err(RunError::Problems)?;
-        let (conditions, judged) =
-            self.conditions(&arranged.conditions, rules, &context, &schema)?;
-        let (passes, benches) = self.benches(&arranged.benches, rules, &context, &judged)?;
+        let (conditions, judged) = self.conditions(&arranged, rules, &context("rules"), &schema)?;
+        let (passes, benches) =
+            self.benches(&arranged.benches, rules, &context("rules"), &judged)?;
         let chain = ChainFacts {
             input: Arc::clone(input),
             stages: facts,
@@ -132,7 +141,7 @@ impl Opening<'_> {
     #[expect(clippy::type_complexity, reason = "facts and what is alive, as everywhere here")]
     fn conditions(
         &self,
-        conditions: &[Condition<'_>],
+        arranged: &Judging<'_>,
         rules: &[Rule],
         context: &Context,
         rows: &SchemaRef,
@@ -143,6 +152,7 @@ impl Opening<'_> {
         ),
         RunError,
     > {
+        let conditions = &arranged.conditions;
         if conditions.is_empty() {
             return Ok((None, Arc::clone(rows)));
         }
@@ -153,7 +163,7 @@ impl Opening<'_> {
             .map(|(at, condition)| {
                 let mut step = json!({
                     "type": "with_column",
-                    "column": condition_column(at),
+                    "column": arranged.condition_column(at),
                     "expression": condition.expression,
                 });
                 if let Some(when) = condition.when {

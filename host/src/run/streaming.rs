@@ -80,9 +80,9 @@ impl Way {
             match outcome? {
                 Outcome::Filtered(rows) => self.books().filtered += rows,
                 Outcome::Rejected(stage, rejection) => self.reject(stage, &rejection).await?,
-                Outcome::Judged(Judged { batch, findings, keys }) => {
+                Outcome::Judged(Judged { batch, findings, keys, counted }) => {
                     self.books().tally.add(&batch.origin, &findings);
-                    late.push(batch.rows.num_rows(), &batch.origin, &keys)?;
+                    late.push(batch.rows.num_rows(), &batch.origin, &keys, &counted)?;
                     match &mut held {
                         Some(held) => held.push(batch, findings)?,
                         None => {

@@ -18,6 +18,7 @@ use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
 use arrow::datatypes::UInt64Type;
+use arrow::error::ArrowError;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 
@@ -144,11 +145,13 @@ fn restored<T>(
     back: Option<(Reader, VecDeque<Note<T>>)>,
 ) -> impl Iterator<Item = Result<(Batch, T), StorageError>> + use<T> {
     let folder = folder.to_owned();
-    back.into_iter().flat_map(move |(reader, notes)| {
+    back.into_iter().flat_map(move |(mut reader, notes)| {
         let folder = folder.clone();
-        reader.zip(notes).map(move |(rows, note)| {
-            let rows = rows.map_err(StorageError::library(&folder, "read spilled rows"))?;
-            note.restored(&rows).map_err(StorageError::library(&folder, "read spilled rows"))
+        notes.into_iter().map(move |note| {
+            let early = || ArrowError::IpcError("the file ends early".to_owned());
+            let restored = reader.next().ok_or_else(early).flatten();
+            let restored = restored.and_then(|rows| note.restored(&rows));
+            restored.map_err(StorageError::library(&folder, "read spilled rows"))
         })
     })
 }
@@ -184,7 +187,7 @@ impl<T> Writing<T> {
 }
 
 impl<T> Note<T> {
-    fn restored(self, spilled: &RecordBatch) -> Result<(Batch, T), arrow::error::ArrowError> {
+    fn restored(self, spilled: &RecordBatch) -> Result<(Batch, T), ArrowError> {
         let Self { file, rows, note } = self;
         let columns: Vec<usize> = (0..spilled.num_columns() - 1).collect();
         let own = spilled.project(&columns)?;
