@@ -109,9 +109,9 @@ def duckdb_steps(orders, table):
     bad = db.execute(
         f"""SELECT count(*) FILTER (order_id IS NULL OR updated_at IS NULL), count(*) - count(DISTINCT order_id),
             count(*) FILTER (status NOT IN ({accepted})), count(*) FILTER (amount NOT BETWEEN 0 AND 10000) FROM r"""
-    ).fetchone()
+    ).fetchall()[0]
     assert bad == (0, 0, 0, 0), bad
-    write_deltalake(table, db.execute("SELECT * FROM r").to_arrow_reader(), mode="append")
+    write_deltalake(table, db.sql("SELECT * FROM r").to_arrow_reader(), mode="append")
 
 
 def duckdb_group(orders, table):
