@@ -65,6 +65,14 @@ pub struct Descriptor {
     pub deterministic: bool,
 }
 
+impl Descriptor {
+    /// Its own name and version, as plans and records show it.
+    #[must_use]
+    pub fn described_as(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+}
+
 /// How input may be spread over instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::blocks::CONNECTION;
 use super::format::Declared;
+use super::format::format;
 use super::location::Folder;
 use super::location::below_base;
 use super::node::Node;
@@ -123,8 +124,27 @@ impl<'a> Connection<'a> {
     }
 }
 
+/// What a block's data is and where: a view by its name, anything else below the connection's folder.
+///
+/// A connection that cannot be read leaves both unknown; it was told why.
+pub(super) fn format_and_place(
+    report: &Report,
+    fields: &Fields<'_>,
+    connection: &Result<Option<Connection<'_>>, ()>,
+    folder: &Folder,
+) -> (Option<Located<&'static str>>, Option<Located<PathBuf>>) {
+    let Ok(connection) = connection else { return (None, None) };
+    let connection = connection.as_ref();
+    let format = format(report, fields, connection.map(|connection| &connection.format));
+    let path = match &format {
+        Some(format) if format.value == "view" => folder.view(report, fields),
+        _ => location(report, fields, connection, folder),
+    };
+    (format, path)
+}
+
 /// Where a block's data is: its `path`, or `schema` and `table` below the connection's folder.
-pub(super) fn location(
+fn location(
     report: &Report,
     fields: &Fields<'_>,
     connection: Option<&Connection<'_>>,

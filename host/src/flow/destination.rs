@@ -8,9 +8,8 @@ use super::ParquetWrite;
 use super::WriteFormat;
 use super::connection::Connection;
 use super::connection::Connections;
-use super::connection::location;
+use super::connection::format_and_place;
 use super::destinations::DESTINATION;
-use super::format::format;
 use super::layout;
 use super::loading::Loading;
 use super::loading::load_type;
@@ -149,18 +148,7 @@ fn read<'a>(
     let rules = rules(scope, &fields);
     let columns = fields.names("columns");
     let partition_columns = fields.partitions("partition_columns");
-    let (format, path) = match &connection {
-        Ok(connection) => {
-            let format =
-                format(report, &fields, connection.as_ref().map(|connection| &connection.format));
-            let path = match &format {
-                Some(format) if format.value == "view" => folder.view(report, &fields),
-                _ => location(report, &fields, connection.as_ref(), folder),
-            };
-            (format, path)
-        }
-        Err(()) => (None, None),
-    };
+    let (format, path) = format_and_place(report, &fields, &connection, folder);
     let format = format.map(|format| format.value);
     let load_type = load_type(report, &fields, format);
     let path = path.filter(|path| is_folder(report, path, format));

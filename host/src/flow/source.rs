@@ -12,8 +12,7 @@ use super::blocks::SOURCE;
 use super::blocks::SOURCE_READ;
 use super::connection::Connection;
 use super::connection::Connections;
-use super::connection::location;
-use super::format::format;
+use super::connection::format_and_place;
 use super::location::Folder;
 use super::node::Node;
 use super::open::Fields;
@@ -59,19 +58,7 @@ pub(super) fn read<'a>(
             format!("`{}` is no pattern: {}", glob.value, error.kind()),
         );
     }
-    // A connection that cannot be read leaves format and place unknown; it was told why.
-    let (format, path) = match &connection {
-        Ok(connection) => {
-            let format =
-                format(report, &fields, connection.as_ref().map(|connection| &connection.format));
-            let path = match &format {
-                Some(format) if format.value == "view" => folder.view(report, &fields),
-                _ => location(report, &fields, connection.as_ref(), folder),
-            };
-            (format, path)
-        }
-        Err(()) => (None, None),
-    };
+    let (format, path) = format_and_place(report, &fields, &connection, folder);
     let under = connected.and_then(|connection| connection.read_options.as_ref());
     let mut options = own.unwrap_or_else(|| Fields::none(report, &READ_OPTIONS, spot)).over(under);
     let format = format?.value;

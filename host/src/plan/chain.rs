@@ -93,7 +93,7 @@ fn planned(label: &str, steps: &[Step], others: &[String], facts: &ChainFacts) -
             others,
             component: name,
             digest: digest.clone(),
-            described_as: format!("{} {}", descriptor.name, descriptor.version),
+            described_as: descriptor.described_as(),
             config: config.clone(),
             row_effect: opened.row_effect,
             statefulness: opened.statefulness.clone(),
@@ -108,36 +108,27 @@ fn planned(label: &str, steps: &[Step], others: &[String], facts: &ChainFacts) -
     };
     let stages = stages(steps, others).into_iter().zip(&facts.stages);
     stages
-        .filter_map(|(stage, facts)| match (stage, facts) {
-            (Stage::Deduplicate { at, keys, order_by }, _) => {
+        .map(|(stage, facts)| (stage.label(label), stage, facts))
+        .filter_map(|(label, stage, facts)| match (stage, facts) {
+            (Stage::Deduplicate { keys, order_by, .. }, _) => {
                 Some(StagePlan::Deduplicate(DeduplicatePlan {
-                    label: format!("{label}[{at}]"),
+                    label,
                     keys: keys.to_vec(),
                     order_by: order_by.to_vec(),
                 }))
             }
-            (Stage::Component { at, component, config }, Some(facts)) => {
-                let label = format!("{label}[{at}]");
-                Some(sandboxed(
-                    label,
-                    vec!["component"],
-                    Vec::new(),
-                    config,
-                    facts,
-                    component.to_string(),
-                ))
-            }
+            (Stage::Component { component, config, .. }, Some(facts)) => Some(sandboxed(
+                label,
+                vec!["component"],
+                Vec::new(),
+                config,
+                facts,
+                component.to_string(),
+            )),
             (Stage::Sql { at, config, others }, Some(facts)) => {
                 let names = at.iter().map(|at| steps[*at].work.type_name()).collect();
                 let others = others.into_iter().map(str::to_owned).collect();
-                Some(sandboxed(
-                    span(label, &at),
-                    names,
-                    others,
-                    &config,
-                    facts,
-                    "std:sql".to_owned(),
-                ))
+                Some(sandboxed(label, names, others, &config, facts, "std:sql".to_owned()))
             }
             // Only the host's own stages have no component.
             (Stage::Component { .. } | Stage::Sql { .. }, None) => None,
@@ -161,7 +152,7 @@ fn pass(
         rules: names,
         component: bench.component.map_or_else(|| "std:rules".to_owned(), ToString::to_string),
         digest: digest.clone(),
-        described_as: format!("{} {}", descriptor.name, descriptor.version),
+        described_as: descriptor.described_as(),
         config: bench.config.clone(),
         statefulness: opened.statefulness.clone(),
         enters: names_at(judged, &opened.projection),
@@ -181,15 +172,6 @@ fn late(rule: &Rule, bench: &Bench<'_>, opened: &OpenedRule) -> Option<Problem> 
     );
     let hint = "use severity fail or warn, or a rule that judges each row by itself";
     Some(Problem::new(Code::NotOffered, rule.at.clone(), what).hint(hint))
-}
-
-/// Neighbouring steps, as one place of the flow.
-fn span(label: &str, at: &[usize]) -> String {
-    match at {
-        [first, .., last] => format!("{label}[{first}..{last}]"),
-        [one] => format!("{label}[{one}]"),
-        [] => label.to_owned(),
-    }
 }
 
 fn names_at(schema: &Schema, positions: &[usize]) -> Vec<String> {

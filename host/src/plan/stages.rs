@@ -41,6 +41,21 @@ pub enum Stage<'a> {
     },
 }
 
+impl Stage<'_> {
+    /// Its place in a chain that is called `steps`, such as `transforms[0]`, or `transforms[0..2]` for neighbours.
+    #[must_use]
+    pub fn label(&self, steps: &str) -> String {
+        match self {
+            Self::Component { at, .. } | Self::Deduplicate { at, .. } => format!("{steps}[{at}]"),
+            Self::Sql { at, .. } => match at.as_slice() {
+                [first, .., last] => format!("{steps}[{first}..{last}]"),
+                [one] => format!("{steps}[{one}]"),
+                [] => steps.to_owned(),
+            },
+        }
+    }
+}
+
 /// The stages of a chain; `others` are all sources beside the main one, which a query may name.
 #[must_use]
 pub fn stages<'a>(steps: &'a [Step], others: &'a [String]) -> Vec<Stage<'a>> {

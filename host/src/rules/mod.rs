@@ -13,6 +13,7 @@ use crate::table::Severity;
 
 mod tally;
 
+pub use tally::EXAMPLES_MAX;
 pub use tally::Tally;
 
 /// A rule of the flow, opened.

@@ -10,7 +10,7 @@ use crate::table::Severity;
 use crate::table::VerdictCounts;
 
 /// How many hit rows of a reason the evidence names.
-const EXAMPLES_MAX: usize = 5;
+pub const EXAMPLES_MAX: usize = 5;
 
 /// The counts of all rules of a chain.
 #[derive(Debug, Clone)]

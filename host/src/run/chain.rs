@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use crate::batch::Batch;
+use crate::component::Limits;
 use crate::component::Statefulness;
 use crate::component::findings::Rejection;
 use crate::run::dedup::Dedup;
@@ -57,6 +58,14 @@ pub(super) struct Room {
     pub(super) folder: PathBuf,
     /// Bytes that a stage may hold in memory.
     pub(super) memory_max: usize,
+}
+
+impl Room {
+    /// A quarter of what a load may hold, because stages hold rows at the same time as each other and as writers.
+    pub(super) fn new(folder: PathBuf, limits: &Limits) -> Self {
+        let memory_max = usize::try_from(limits.load_memory_bytes / 4).unwrap_or(usize::MAX);
+        Self { folder, memory_max }
+    }
 }
 
 /// Who is shown what leaves each stage.

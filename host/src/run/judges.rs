@@ -169,8 +169,10 @@ impl Judges {
     }
 
     pub(super) fn components(&self) -> Vec<ComponentRecord> {
-        let conditions = self.conditions.iter().map(Working::<TransformPool>::used);
-        conditions.chain(self.benches.iter().map(|bench| bench.working.used())).collect()
+        let recorded = |working: &Working<TransformPool>| working.record(working.pool.usage());
+        let conditions = self.conditions.iter().map(recorded);
+        let benches = self.benches.iter().map(|bench| &bench.working);
+        conditions.chain(benches.map(|working| working.record(working.pool.usage()))).collect()
     }
 
     /// Judges a batch; `number` counts batches from 0 in source order, for messages.

@@ -7,6 +7,7 @@ use crate::batch::Positions;
 use crate::component::findings::Conclusion;
 use crate::component::findings::TableFinding;
 use crate::plan::judging::Total;
+use crate::rules::EXAMPLES_MAX;
 use crate::rules::Tally;
 use crate::run::dedup::Bits;
 use crate::run::error::RunError;
@@ -17,9 +18,6 @@ use crate::spool::Groups;
 
 /// Rows whose places are remembered for examples, where they have to be listed one by one.
 const LISTED_MAX: usize = 4 << 20;
-
-/// Examples of a reason that are looked up.
-const EXAMPLES_MAX: usize = 5;
 
 /// The keys of the rows so far.
 pub(super) struct Late {

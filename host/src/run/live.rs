@@ -6,7 +6,6 @@ use crate::component::usage::Usage;
 use crate::evidence::ComponentRecord;
 use crate::run::dedup::Dedup;
 use crate::run::judges::SharedJudges;
-use crate::sandbox::RulePool;
 use crate::sandbox::TransformPool;
 
 /// Steps and rules, open.
@@ -51,17 +50,5 @@ impl<P> Working<P> {
             described_as: self.described_as.clone(),
             usage,
         }
-    }
-}
-
-impl Working<RulePool> {
-    pub(super) fn used(&self) -> ComponentRecord {
-        self.record(self.pool.usage())
-    }
-}
-
-impl Working<TransformPool> {
-    pub(super) fn used(&self) -> ComponentRecord {
-        self.record(self.pool.usage())
     }
 }

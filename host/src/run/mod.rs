@@ -182,10 +182,7 @@ async fn attempt(
         None => SetApart::Never,
     };
     let books = Books::new(&plan);
-    let room = Room {
-        folder: flow.state.clone(),
-        memory_max: usize::try_from(plan.limits.load_memory_bytes / 4).unwrap_or(usize::MAX),
-    };
+    let room = Room::new(flow.state.clone(), &plan.limits);
     let way =
         |chain: &ChainPlan, live: &LiveChain, books: &SharedBooks, prefix: String, before| Way {
             plan: chain.clone(),

@@ -8,7 +8,6 @@ use arrow::datatypes::SchemaRef;
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::component::Descriptor;
 use crate::flow::Rule;
 use crate::flow::Step;
 use crate::name::ComponentName;
@@ -68,6 +67,7 @@ impl Opening<'_> {
         let mut facts = Vec::new();
         let mut live = Vec::new();
         for stage in stages(steps, self.names) {
+            let label = stage.label(&format!("{prefix}transforms"));
             match stage {
                 Stage::Component { at, component, config } => {
                     let known = &self.loaded[component];
@@ -80,7 +80,6 @@ impl Opening<'_> {
                     .map_err(|error| of_component(error, component, &steps[at].at))?;
                     schema = Arc::clone(&pool.opened().output);
                     facts.push(Some(of(known, pool.opened().clone())));
-                    let label = format!("{prefix}transforms[{at}]");
                     live.push(LiveStage::Component(working(label, known, pool)));
                 }
                 Stage::Sql { at, config, others } => {
@@ -98,13 +97,6 @@ impl Opening<'_> {
                     .map_err(|error| of_standard(error, "steps", &place))?;
                     schema = Arc::clone(&pool.opened().output);
                     facts.push(Some(of(known, pool.opened().clone())));
-                    let label = match at.as_slice() {
-                        [first, .., last] => format!("{prefix}transforms[{first}..{last}]"),
-                        _ => format!(
-                            "{prefix}transforms[{}]",
-                            at.first().copied().unwrap_or_default()
-                        ),
-                    };
                     live.push(LiveStage::Component(working(label, known, pool)));
                 }
                 Stage::Deduplicate { at, keys, order_by } => {
@@ -122,9 +114,11 @@ impl Opening<'_> {
             }
         }
         let arranged = judging(rules, &schema).map_err(RunError::Problems)?;
-        let (conditions, judged) = self.conditions(&arranged, rules, &context("rules"), &schema)?;
+        let label = |name: &str| format!("{prefix}{name}");
+        let (conditions, judged) =
+            self.conditions(&arranged, rules, &context("rules"), &schema, label("rules"))?;
         let (passes, benches) =
-            self.benches(&arranged.benches, rules, &context("rules"), &judged)?;
+            self.benches(&arranged.benches, rules, &context("rules"), &judged, &label)?;
         let chain = ChainFacts {
             input: Arc::clone(input),
             stages: facts,
@@ -132,8 +126,10 @@ impl Opening<'_> {
             conditions: conditions.as_ref().map(|(facts, _)| facts.clone()),
             passes,
         };
-        let judges =
-            judges(&arranged, rules, &chain, conditions.map(|(_, pool)| pool), benches, prefix)?;
+        let reasons = crate::plan::reasons(&arranged, &chain);
+        let conditions = conditions.map(|(_, pool)| pool);
+        let judges = Judges::new(&arranged, rules, reasons, &chain.output, conditions, benches)
+            .map_err(RunError::arrow("the rules"))?;
         Ok((chain, LiveChain { stages: live, judges: Arc::new(judges) }))
     }
 
@@ -145,6 +141,7 @@ impl Opening<'_> {
         rules: &[Rule],
         context: &Context,
         rows: &SchemaRef,
+        label: String,
     ) -> Result<
         (
             Option<(ComponentFacts<crate::component::OpenedTransform>, Working<TransformPool>)>,
@@ -196,7 +193,7 @@ impl Opening<'_> {
             return Err(RunError::Problems(problems));
         }
         let facts = of(known, pool.opened().clone());
-        Ok((Some((facts, working("rules".to_owned(), known, pool))), judged))
+        Ok((Some((facts, working(label, known, pool))), judged))
     }
 
     /// Every rule refuses its configuration or schema by itself, so all refusals are reported together.
@@ -207,6 +204,7 @@ impl Opening<'_> {
         rules: &[Rule],
         context: &Context,
         judged: &SchemaRef,
+        label: &dyn Fn(&str) -> String,
     ) -> Result<(Vec<ComponentFacts<crate::component::OpenedRule>>, Vec<Working<RulePool>>), RunError>
     {
         let mut facts = Vec::new();
@@ -223,9 +221,8 @@ impl Opening<'_> {
             {
                 Ok(pool) => {
                     facts.push(of(known, pool.opened().clone()));
-                    let label =
-                        bench.component.map_or_else(|| "rules".to_owned(), |_| rule.name.clone());
-                    pools.push(working(label, known, pool));
+                    let name = bench.component.map_or("rules", |_| rule.name.as_str());
+                    pools.push(working(label(name), known, pool));
                 }
                 Err(error) => {
                     let place =
@@ -250,25 +247,6 @@ impl Opening<'_> {
     }
 }
 
-fn judges(
-    arranged: &Judging<'_>,
-    rules: &[Rule],
-    facts: &ChainFacts,
-    conditions: Option<Working<TransformPool>>,
-    benches: Vec<Working<RulePool>>,
-    prefix: &str,
-) -> Result<Judges, RunError> {
-    let reasons = crate::plan::reasons(arranged, facts);
-    let conditions = conditions
-        .map(|working| Working { label: format!("{prefix}{}", working.label), ..working });
-    let benches = benches
-        .into_iter()
-        .map(|working| Working { label: format!("{prefix}{}", working.label), ..working })
-        .collect();
-    Judges::new(arranged, rules, reasons, &facts.output, conditions, benches)
-        .map_err(RunError::arrow("the rules"))
-}
-
 fn of<O>(known: &Loaded, opened: O) -> ComponentFacts<O> {
     let digest = known.compiled.component().digest.clone();
     ComponentFacts { digest, descriptor: known.descriptor.clone(), opened }
@@ -276,12 +254,11 @@ fn of<O>(known: &Loaded, opened: O) -> ComponentFacts<O> {
 
 fn working<P>(label: String, known: &Loaded, pool: P) -> Working<P> {
     let component = known.compiled.component();
-    let Descriptor { name, version, .. } = &known.descriptor;
     Working {
         label,
         component: component.name.clone(),
         digest: component.digest.clone(),
-        described_as: format!("{name} {version}"),
+        described_as: known.descriptor.described_as(),
         pool: Arc::new(pool),
     }
 }

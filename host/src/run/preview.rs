@@ -66,10 +66,7 @@ pub async fn preview(
         Path::new("the system's folder for temporary files"),
         "hold rows in it",
     ))?;
-    let room = Room {
-        folder: folder.path().to_owned(),
-        memory_max: usize::try_from(plan.limits.load_memory_bytes / 4).unwrap_or(usize::MAX),
-    };
+    let room = Room::new(folder.path().to_owned(), &plan.limits);
     let books = Books::new(&plan);
     let looking = Looking { rows, room: &room };
     let titles =
