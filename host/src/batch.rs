@@ -6,6 +6,7 @@ use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
 use arrow::array::UInt32Array;
 use arrow::compute::filter_record_batch;
+use arrow::compute::interleave_record_batch;
 use arrow::compute::take_record_batch;
 use arrow::error::ArrowError;
 
@@ -115,6 +116,26 @@ impl Batch {
     pub fn take(&self, indices: &UInt32Array) -> Result<Self, ArrowError> {
         let rows = take_record_batch(&self.rows, indices)?;
         let origin = self.origin.pick(indices.values().iter().map(|i| *i as usize));
+        Ok(Self { rows, origin })
+    }
+
+    /// Rows of several batches of one schema, each by its batch and its place in there. Where the batches are of one file, rows keep
+    /// their places in it.
+    ///
+    /// # Errors
+    /// Where a place is none, or there is no batch.
+    pub fn interleave(batches: &[&Self], places: &[(usize, usize)]) -> Result<Self, ArrowError> {
+        let all: Vec<&RecordBatch> = batches.iter().map(|batch| &batch.rows).collect();
+        let rows = interleave_record_batch(&all, places)?;
+        let mut files = batches.iter().map(|batch| &batch.origin.file);
+        let file = files.next().filter(|first| files.all(|file| file == *first));
+        let numbers = places.iter().map(|(of, at)| batches[*of].origin.row(*at));
+        let origin = match (file, numbers.collect::<Option<Arc<[u64]>>>()) {
+            (Some(file), Some(numbers)) => {
+                Origin { file: Arc::clone(file), rows: Positions::Each(numbers) }
+            }
+            _ => Origin::unknown(),
+        };
         Ok(Self { rows, origin })
     }
 }

@@ -95,11 +95,6 @@ pub enum Step {
         /// One SELECT.
         query: String,
     },
-    /// Rows in order.
-    Sort {
-        /// Foremost first.
-        by: Vec<By>,
-    },
 }
 
 /// What becomes of a value that does not fit its new type.
@@ -133,18 +128,6 @@ pub enum How {
     Anti,
 }
 
-/// A column of an order.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct By {
-    /// Its name.
-    pub column: String,
-    /// From the greatest to the least.
-    pub descending: bool,
-    /// NULL before all others.
-    pub nulls_first: bool,
-}
-
 impl Step {
     /// The SQL of a step that computes or judges each row by itself.
     #[must_use]
@@ -170,11 +153,9 @@ impl Step {
             | Self::Struct { .. }
             | Self::FillNa { .. }
             | Self::SystemColumns {} => true,
-            Self::GroupBy { .. }
-            | Self::Join { .. }
-            | Self::Union { .. }
-            | Self::Sql { .. }
-            | Self::Sort { .. } => false,
+            Self::GroupBy { .. } | Self::Join { .. } | Self::Union { .. } | Self::Sql { .. } => {
+                false
+            }
         }
     }
 }

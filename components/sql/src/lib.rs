@@ -24,7 +24,7 @@ mod to_json;
 use arrow::array::{ArrayRef, RecordBatch};
 use wasmhost_guest::{About, Context, Failure, Inputs, Layout, Output, Transform};
 
-pub use crate::config::{By, Config, How, OnError, Step};
+pub use crate::config::{Config, How, OnError, Step};
 use crate::engine::Engine;
 use crate::query::Query;
 use crate::rowwise::Program;

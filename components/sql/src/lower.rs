@@ -192,11 +192,7 @@ pub(crate) fn lower(
             after.map(Shape::Project)
         }
         Step::SystemColumns {} => Some(Shape::Project(system(now, context))),
-        Step::GroupBy { .. }
-        | Step::Join { .. }
-        | Step::Union { .. }
-        | Step::Sql { .. }
-        | Step::Sort { .. } => {
+        Step::GroupBy { .. } | Step::Join { .. } | Step::Union { .. } | Step::Sql { .. } => {
             problems.add("internal", "type", "this step looks at more than one row");
             None
         }

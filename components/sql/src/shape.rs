@@ -7,10 +7,10 @@ use datafusion::common::TableReference;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType, NullEquality, Result, plan_err};
 use datafusion::logical_expr::utils::find_aggregate_exprs;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use wasmhost_guest::Diagnostic;
 
-use crate::config::{By, How, Step};
+use crate::config::{How, Step};
 use crate::engine::Engine;
 use crate::lower::{Problems, column};
 use crate::query::Tables;
@@ -49,14 +49,6 @@ pub(crate) fn apply(
         Step::Sql { query } => {
             let answered = sql(plan, query, engine, tables);
             problems.take("query", answered)
-        }
-        Step::Sort { by } => {
-            let known = by
-                .iter()
-                .fold(true, |all, by| problems.known("by", &by.column, plan.schema()) && all);
-            let order = by.iter().map(term).collect::<Vec<_>>();
-            let sorted = || LogicalPlanBuilder::from(plan).sort(order)?.build();
-            known.then(sorted).and_then(|sorted| problems.take("by", sorted))
         }
         _ => {
             problems.add("internal", "type", "a step of single rows is no part of a query");
@@ -271,8 +263,4 @@ fn sql(
         );
     }
     Ok(answered)
-}
-
-fn term(by: &By) -> SortExpr {
-    column(&by.column).sort(!by.descending, by.nulls_first)
 }

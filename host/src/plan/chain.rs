@@ -17,6 +17,7 @@ use crate::plan::ChainPlan;
 use crate::plan::DeduplicatePlan;
 use crate::plan::PassPlan;
 use crate::plan::RulePlan;
+use crate::plan::SortPlan;
 use crate::plan::StagePlan;
 use crate::plan::StepPlan;
 use crate::plan::facts::ChainFacts;
@@ -116,6 +117,9 @@ fn planned(label: &str, steps: &[Step], others: &[String], facts: &ChainFacts) -
                     keys: keys.to_vec(),
                     order_by: order_by.to_vec(),
                 }))
+            }
+            (Stage::Sort { by, .. }, _) => {
+                Some(StagePlan::Sort(SortPlan { label, by: by.to_vec() }))
             }
             (Stage::Component { component, config, .. }, Some(facts)) => Some(sandboxed(
                 label,

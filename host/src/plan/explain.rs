@@ -14,6 +14,7 @@ use crate::plan::DestinationPlan;
 use crate::plan::PassPlan;
 use crate::plan::Plan;
 use crate::plan::RulePlan;
+use crate::plan::SortPlan;
 use crate::plan::SourcePlan;
 use crate::plan::StagePlan;
 use crate::plan::StepPlan;
@@ -64,6 +65,7 @@ fn explain_chain(text: &mut String, depth: usize, chain: &ChainPlan) {
         match stage {
             StagePlan::Component(step) => explain_step(text, depth, step),
             StagePlan::Deduplicate(dedup) => explain_dedup(text, depth, dedup),
+            StagePlan::Sort(sort) => explain_sort(text, depth, sort),
         }
     }
     for rule in &chain.rules {
@@ -129,6 +131,16 @@ fn explain_dedup(text: &mut String, depth: usize, dedup: &DeduplicatePlan) {
     let what = format!("{} deduplicate, in the host: one row of each {keys}", dedup.label);
     line(text, depth, &what);
     line(text, depth + 1, &format!("stays: {order}the least row by all its columns"));
+}
+
+fn explain_sort(text: &mut String, depth: usize, sort: &SortPlan) {
+    let by = sort.by.iter().map(|by| {
+        let direction = if by.descending { "descending" } else { "ascending" };
+        let nulls = if by.nulls_first { "first" } else { "last" };
+        format!("{} {direction} (NULL {nulls})", escape(by.column.as_str()))
+    });
+    let by = by.collect::<Vec<_>>().join(", then ");
+    line(text, depth, &format!("{} sort, in the host: by {by}", sort.label));
 }
 
 fn explain_rule(text: &mut String, depth: usize, rule: &RulePlan) {

@@ -121,6 +121,8 @@ pub enum StagePlan {
     Component(Box<StepPlan>),
     /// In the host.
     Deduplicate(DeduplicatePlan),
+    /// In the host.
+    Sort(SortPlan),
 }
 
 /// One row of each key stays.
@@ -132,6 +134,15 @@ pub struct DeduplicatePlan {
     pub keys: Vec<ColumnName>,
     /// Which row stays; ties are broken by the whole row.
     pub order_by: Vec<OrderBy>,
+}
+
+/// All rows in order.
+#[derive(Debug, Clone, Serialize)]
+pub struct SortPlan {
+    /// Where the flow says so.
+    pub label: String,
+    /// Foremost first; rows that it does not tell apart stay in the order in which they come.
+    pub by: Vec<OrderBy>,
 }
 
 /// A component at work in the chain.

@@ -192,7 +192,7 @@ fn set_apart(
 fn setting_apart(chain: &ChainPlan) -> Vec<SchemaRef> {
     let rejecting = chain.stages.iter().filter_map(|stage| match stage {
         StagePlan::Component(step) if !step.reasons.is_empty() => Some(Arc::clone(&step.input)),
-        StagePlan::Component(_) | StagePlan::Deduplicate(_) => None,
+        StagePlan::Component(_) | StagePlan::Deduplicate(_) | StagePlan::Sort(_) => None,
     });
     let quarantining = chain.rules.iter().any(|rule| rule.severity == Severity::Quarantine);
     rejecting.chain(quarantining.then(|| Arc::clone(&chain.output))).collect()

@@ -39,6 +39,13 @@ pub enum Stage<'a> {
         /// Which row stays.
         order_by: &'a [OrderBy],
     },
+    /// Another one, for the same reasons; and rows are ordered beyond memory.
+    Sort {
+        /// The step's place in its chain.
+        at: usize,
+        /// The order, foremost first.
+        by: &'a [OrderBy],
+    },
 }
 
 impl Stage<'_> {
@@ -46,7 +53,9 @@ impl Stage<'_> {
     #[must_use]
     pub fn label(&self, steps: &str) -> String {
         match self {
-            Self::Component { at, .. } | Self::Deduplicate { at, .. } => format!("{steps}[{at}]"),
+            Self::Component { at, .. } | Self::Deduplicate { at, .. } | Self::Sort { at, .. } => {
+                format!("{steps}[{at}]")
+            }
             Self::Sql { at, .. } => match at.as_slice() {
                 [first, .., last] => format!("{steps}[{first}..{last}]"),
                 [one] => format!("{steps}[{one}]"),
@@ -72,16 +81,19 @@ pub fn stages<'a>(steps: &'a [Step], others: &'a [String]) -> Vec<Stage<'a>> {
                 stages.extend(sql(steps, std::mem::take(&mut run), others));
                 stages.push(Stage::Deduplicate { at, keys, order_by });
             }
+            Work::Sort { by } => {
+                stages.extend(sql(steps, std::mem::take(&mut run), others));
+                stages.push(Stage::Sort { at, by });
+            }
             work => {
                 // Steps of single rows run by themselves, in their order: a query may evaluate a condition before one that guards
-                // it, and says not how many rows a filter left out. What groups comes last in its query, so that it can be
+                // it, and says not how many rows a filter left out. What has a state for each key comes alone, so that it can be
                 // parted by key.
                 let ends = run.last().is_some_and(|last| {
                     let last = &steps[*last].work;
-                    is_row_wise(last) != is_row_wise(work) || matches!(last, Work::GroupBy { .. })
+                    is_row_wise(last) != is_row_wise(work) || is_keyed(last) || is_keyed(work)
                 });
-                let comes_alone = matches!(work, Work::GroupBy { .. }) && !run.is_empty();
-                if ends || comes_alone {
+                if ends {
                     stages.extend(sql(steps, std::mem::take(&mut run), others));
                 }
                 run.push(at);
@@ -121,14 +133,15 @@ pub fn names(query: &str, source: &str) -> bool {
     })
 }
 
+/// Whether rows of different keys have nothing to do with each other.
+fn is_keyed(work: &Work) -> bool {
+    matches!(work, Work::GroupBy { .. } | Work::Join { .. })
+}
+
 /// Whether each row is judged and computed by itself.
 fn is_row_wise(work: &Work) -> bool {
     !matches!(
         work,
-        Work::GroupBy { .. }
-            | Work::Join { .. }
-            | Work::Union { .. }
-            | Work::Sql { .. }
-            | Work::Sort { .. }
+        Work::GroupBy { .. } | Work::Join { .. } | Work::Union { .. } | Work::Sql { .. }
     )
 }

@@ -69,7 +69,7 @@ impl ChainBooks {
         let out = judged + self.filtered + self.rejected;
         let makes_rows = plan.stages.iter().any(|stage| match stage {
             StagePlan::Component(step) => step.row_effect == RowEffect::Many,
-            StagePlan::Deduplicate(_) => false,
+            StagePlan::Deduplicate(_) | StagePlan::Sort(_) => false,
         });
         if !makes_rows && entered != out {
             let what = format!("{entered} rows were read, {out} are accounted for");
@@ -214,12 +214,10 @@ impl ChainBooks {
 /// Steps that may lose a key without anybody counting it.
 fn may_leave_out(chain: &ChainPlan) -> Vec<String> {
     let lossy = chain.stages.iter().filter_map(|stage| match stage {
-        StagePlan::Component(step)
-            if step.row_effect == RowEffect::Many && step.steps != ["sort"] =>
-        {
+        StagePlan::Component(step) if step.row_effect == RowEffect::Many => {
             Some(format!("perhaps some by {}", step.label))
         }
-        StagePlan::Component(_) | StagePlan::Deduplicate(_) => None,
+        StagePlan::Component(_) | StagePlan::Deduplicate(_) | StagePlan::Sort(_) => None,
     });
     lossy.collect()
 }

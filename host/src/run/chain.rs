@@ -17,9 +17,9 @@ use crate::batch::Batch;
 use crate::component::Limits;
 use crate::component::Statefulness;
 use crate::component::findings::Rejection;
-use crate::run::dedup::Dedup;
 use crate::run::dedup::Deduplicating;
 use crate::run::error::RunError;
+use crate::run::joined;
 use crate::run::judges::Judged;
 use crate::run::judges::SharedJudges;
 use crate::run::keyed;
@@ -125,7 +125,13 @@ pub(super) fn transformed(
                     Statefulness::Stateless | Statefulness::WholeInput => step(items, index, pool),
                 }
             }
-            LiveStage::Deduplicate(dedup) => deduplicated(items, Arc::clone(dedup), room.clone()),
+            LiveStage::Join(working, joining) => {
+                joined::step(items, index, Arc::clone(&working.pool), Arc::clone(joining), room)
+            }
+            LiveStage::Deduplicate(dedup) => {
+                held(items, "deduplicate", Deduplicating::new(Arc::clone(dedup), room))
+            }
+            LiveStage::Sort(sort) => held(items, "sort", sort.begin(room)),
         };
         let seen = Arc::clone(seen);
         items = items
@@ -223,14 +229,20 @@ fn kept_back(pool: Arc<TransformPool>) -> Items {
     })
 }
 
-/// One row of each key, once the input is over.
-fn deduplicated(mut items: Items, dedup: Arc<Dedup>, room: Room) -> Items {
-    produced("deduplicate", |sender| async move {
-        let mut deduplicating =
-            Deduplicating::new(Arc::clone(&dedup), &room.folder, room.memory_max);
+/// A stage of the host's own, which answers once the input is over.
+pub(super) trait Holding: Send + 'static {
+    /// Takes a batch in.
+    fn push(&mut self, batch: Batch) -> Result<(), RunError>;
+
+    /// Gives rows to `take`, which says whether it wants more, batch by batch; and tells how many it leaves out.
+    fn finish(self, take: &mut dyn FnMut(Batch) -> bool) -> Result<u64, RunError>;
+}
+
+fn held(mut items: Items, stage: &'static str, mut holding: impl Holding) -> Items {
+    produced(stage, move |sender| async move {
         while let Some(item) = items.next().await {
             match item? {
-                Item::Rows(_, batch) => deduplicating.push(batch)?,
+                Item::Rows(_, batch) => holding.push(batch)?,
                 other => {
                     if sender.send(other).await.is_err() {
                         return Ok(());
@@ -239,14 +251,14 @@ fn deduplicated(mut items: Items, dedup: Arc<Dedup>, room: Room) -> Items {
             }
         }
         let finishing = spawn_blocking(move || {
-            let left_out = deduplicating
+            let left_out = holding
                 .finish(&mut |batch| sender.blocking_send(Item::Rows(None, batch)).is_ok())?;
             if left_out > 0 {
                 let _ = sender.blocking_send(Item::Filtered(left_out));
             }
             Ok(())
         });
-        finishing.await.map_err(RunError::stopped("deduplicate"))?
+        finishing.await.map_err(RunError::stopped(stage))?
     })
 }
 

@@ -4,18 +4,20 @@ use std::collections::HashMap;
 use std::hash::BuildHasher as _;
 use std::hash::Hasher as _;
 use std::hash::RandomState;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::BooleanArray;
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::SortOptions;
 use arrow::datatypes::Schema;
-use arrow::error::ArrowError;
 
 use crate::batch::Batch;
 use crate::name::ColumnName;
+use crate::run::chain::Holding;
+use crate::run::chain::Room;
 use crate::run::error::RunError;
+use crate::run::sort::known;
+use crate::run::sort::ordering;
+use crate::run::sort::unordered;
 use crate::spool::Groups;
 use crate::spool::RowBytes;
 use crate::spool::Spool;
@@ -47,50 +49,33 @@ impl Dedup {
         order_by: &[OrderBy],
     ) -> Result<Self, String> {
         let all: Vec<String> = rows.fields().iter().map(|field| field.name().clone()).collect();
-        let known = |name: &str| match all.iter().any(|known| known == name) {
-            true => Ok(name.to_owned()),
-            false => Err(format!("there is no column `{name}`; the rows have {}", all.join(", "))),
-        };
+        known(rows, keys.iter().chain(order_by.iter().map(|by| &by.column)))?;
         let keys: Vec<String> = match keys {
             [] => all.clone(),
-            keys => keys.iter().map(|key| known(key.as_str())).collect::<Result<_, _>>()?,
+            keys => keys.iter().map(ToString::to_string).collect(),
         };
-        let order = order_by.iter().map(|by| {
-            let options = SortOptions { descending: by.descending, nulls_first: by.nulls_first };
-            Ok((known(by.column.as_str())?, options))
-        });
-        let order = order.collect::<Result<Vec<_>, String>>()?;
-        let failed = |error: ArrowError| format!("its columns cannot be ordered: {error}");
-        // Without an order the whole row decides.
-        let order = match order.as_slice() {
-            [] => RowBytes::ascending(rows, &all),
-            _ => RowBytes::new(rows, order),
-        };
+        let whole = || RowBytes::ascending(rows, &all).map_err(unordered);
         Ok(Self {
-            key: RowBytes::ascending(rows, &keys).map_err(failed)?,
-            order: order.map_err(failed)?,
-            whole: match order_by {
-                [] => None,
-                _ => Some(RowBytes::ascending(rows, &all).map_err(failed)?),
-            },
+            key: RowBytes::ascending(rows, &keys).map_err(unordered)?,
+            // Without an order the whole row decides.
+            order: if order_by.is_empty() { whole()? } else { ordering(rows, order_by)? },
+            whole: if order_by.is_empty() { None } else { Some(whole()?) },
             seed: RandomState::new().build_hasher().finish(),
         })
     }
 }
 
 impl Deduplicating {
-    /// Nothing came yet; what does not fit into `memory_max` goes to a file in `folder`.
-    pub(super) fn new(dedup: Arc<Dedup>, folder: &Path, memory_max: usize) -> Self {
-        Self {
-            dedup,
-            groups: Groups::new(folder.to_owned(), memory_max / 2),
-            rows: Spool::new(folder.to_owned(), memory_max / 2),
-            count: 0,
-        }
+    /// Nothing came yet.
+    pub(super) fn new(dedup: Arc<Dedup>, room: &Room) -> Self {
+        let groups = Groups::new(room.folder.clone(), room.memory_max / 2);
+        let rows = Spool::new(room.folder.clone(), room.memory_max / 2);
+        Self { dedup, groups, rows, count: 0 }
     }
+}
 
-    /// Takes a batch in.
-    pub(super) fn push(&mut self, batch: Batch) -> Result<(), RunError> {
+impl Holding for Deduplicating {
+    fn push(&mut self, batch: Batch) -> Result<(), RunError> {
         let failed = || RunError::arrow("deduplicate");
         let keys = self.dedup.key.digests(&batch.rows, self.dedup.seed).map_err(failed())?;
         let orders = self.dedup.order.rows(&batch.rows).map_err(failed())?;
@@ -101,8 +86,8 @@ impl Deduplicating {
         Ok(self.rows.push(batch, ())?)
     }
 
-    /// The rows that stay, batch by batch in the order in which they came, and how many do not. `take` says whether it wants more.
-    pub(super) fn finish(self, take: &mut dyn FnMut(Batch) -> bool) -> Result<u64, RunError> {
+    /// The rows that stay, in the order in which they came.
+    fn finish(self, take: &mut dyn FnMut(Batch) -> bool) -> Result<u64, RunError> {
         let Self { dedup, groups, mut rows, count } = self;
         let mut gone = Bits::new(count);
         let mut left_out = 0;

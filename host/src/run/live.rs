@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::component::usage::Usage;
 use crate::evidence::ComponentRecord;
 use crate::run::dedup::Dedup;
+use crate::run::joined::Joining;
 use crate::run::judges::SharedJudges;
+use crate::run::sort::Sort;
 use crate::sandbox::TransformPool;
 
 /// Steps and rules, open.
@@ -17,7 +19,9 @@ pub(super) struct LiveChain {
 /// A piece of a chain.
 pub(super) enum LiveStage {
     Component(Working<TransformPool>),
+    Join(Working<TransformPool>, Arc<Joining>),
     Deduplicate(Arc<Dedup>),
+    Sort(Arc<Sort>),
 }
 
 /// A component at work, and what the record says of it.
@@ -34,8 +38,10 @@ impl LiveChain {
     /// What its components have used so far: stages first, then what judges.
     pub(super) fn components(&self) -> Vec<ComponentRecord> {
         let stages = self.stages.iter().filter_map(|stage| match stage {
-            LiveStage::Component(working) => Some(working.record(working.pool.usage())),
-            LiveStage::Deduplicate(_) => None,
+            LiveStage::Component(working) | LiveStage::Join(working, _) => {
+                Some(working.record(working.pool.usage()))
+            }
+            LiveStage::Deduplicate(_) | LiveStage::Sort(_) => None,
         });
         stages.chain(self.judges.components()).collect()
     }

@@ -126,7 +126,10 @@ fn needs_sql(flow: &Flow) -> bool {
     let by_step = all_steps(flow).any(|step| {
         !matches!(
             step.work,
-            Work::Component { .. } | Work::Deduplicate { .. } | Work::Checkpoint {}
+            Work::Component { .. }
+                | Work::Deduplicate { .. }
+                | Work::Sort { .. }
+                | Work::Checkpoint {}
         )
     });
     by_step

@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::flow::Rule;
 use crate::flow::Step;
+use crate::flow::Work;
 use crate::name::ComponentName;
 use crate::plan::facts::ChainFacts;
 use crate::plan::facts::ComponentFacts;
@@ -23,11 +24,13 @@ use crate::problem::Place;
 use crate::problem::Problem;
 use crate::run::dedup::Dedup;
 use crate::run::error::RunError;
+use crate::run::joined::Joining;
 use crate::run::judges::Judges;
 use crate::run::live::LiveChain;
 use crate::run::live::LiveStage;
 use crate::run::live::Working;
 use crate::run::loading::Loaded;
+use crate::run::sort::Sort;
 use crate::sandbox::Breach;
 use crate::sandbox::Context;
 use crate::sandbox::Reference;
@@ -86,6 +89,7 @@ impl Opening<'_> {
                     let known = standard(self.sql)?;
                     let place = |index: usize| at.get(index).map(|at| &steps[*at].at);
                     let references = self.named(&others);
+                    let joined = references.first().cloned();
                     let first = at.first().copied().unwrap_or_default();
                     let pool = TransformPool::open_beside(
                         &known.compiled,
@@ -95,21 +99,30 @@ impl Opening<'_> {
                         references,
                     )
                     .map_err(|error| of_standard(error, "steps", &place))?;
+                    let joining = match &steps[first].work {
+                        Work::Join { on, .. } => {
+                            joined.and_then(|other| Joining::new(&schema, &other, on))
+                        }
+                        _ => None,
+                    };
                     schema = Arc::clone(&pool.opened().output);
                     facts.push(Some(of(known, pool.opened().clone())));
-                    live.push(LiveStage::Component(working(label, known, pool)));
+                    let working = working(label, known, pool);
+                    live.push(match joining {
+                        Some(joining) => LiveStage::Join(working, Arc::new(joining)),
+                        None => LiveStage::Component(working),
+                    });
                 }
                 Stage::Deduplicate { at, keys, order_by } => {
                     let dedup = Dedup::new(&schema, keys, order_by);
-                    let dedup = dedup.map_err(|what| {
-                        RunError::Problems(vec![Problem::new(
-                            Code::UnknownName,
-                            steps[at].at.clone(),
-                            what,
-                        )])
-                    })?;
+                    let dedup = dedup.map_err(unknown(&steps[at].at))?;
                     facts.push(None);
                     live.push(LiveStage::Deduplicate(Arc::new(dedup)));
+                }
+                Stage::Sort { at, by } => {
+                    let sort = Sort::new(&schema, by).map_err(unknown(&steps[at].at))?;
+                    facts.push(None);
+                    live.push(LiveStage::Sort(Arc::new(sort)));
                 }
             }
         }
@@ -261,6 +274,11 @@ fn working<P>(label: String, known: &Loaded, pool: P) -> Working<P> {
         described_as: known.descriptor.described_as(),
         pool: Arc::new(pool),
     }
+}
+
+/// What a step of the host's own does not find in the rows.
+fn unknown(at: &Place) -> impl FnOnce(String) -> RunError {
+    |what| RunError::Problems(vec![Problem::new(Code::UnknownName, at.clone(), what)])
 }
 
 /// Whoever needs the standard library has said so before.

@@ -184,6 +184,7 @@ fn stage_titles(chain: &ChainPlan) -> impl Iterator<Item = String> {
         }
         StagePlan::Component(step) => format!("{} `{}`", step.label, step.component),
         StagePlan::Deduplicate(dedup) => format!("{} deduplicate", dedup.label),
+        StagePlan::Sort(sort) => format!("{} sort", sort.label),
     })
 }
 

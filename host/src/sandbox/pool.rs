@@ -100,6 +100,14 @@ impl<B> Pool<B> {
         Ok(())
     }
 
+    /// Lets the instances go, and opens one anew.
+    pub(super) fn restart(&self) -> Result<(), Breach> {
+        lock(&self.idle).clear();
+        let fresh = self.another()?;
+        lock(&self.idle).push(fresh);
+        Ok(())
+    }
+
     /// Runs `end` on every instance, once, when the input is over. No instance is used afterwards.
     pub(super) fn end(
         &self,
@@ -171,7 +179,7 @@ impl<B> Pool<B> {
 }
 
 /// A lock whose holder panicked guards plain values here: they are as good as before.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

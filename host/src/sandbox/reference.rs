@@ -41,6 +41,15 @@ impl std::fmt::Debug for Reference {
     }
 }
 
+impl Reference {
+    /// Its rows, from the first one.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Result<RecordBatch, Breach>> {
+        let name = self.name.clone();
+        let unread = move |source| Breach::Input { name: name.clone(), source };
+        (self.open)().map(move |rows| rows.map_err(&unread))
+    }
+}
+
 /// Gives an instance its other inputs, once; `projections` are the columns that it wants of each.
 pub(super) fn feed<W: World>(
     pool: &Pool<W>,
@@ -55,9 +64,8 @@ pub(super) fn feed<W: World>(
     for (at, (reference, projection)) in references.iter().zip(projections).enumerate() {
         // The first input is the one that is transformed or judged.
         let input = u32::try_from(at + 1).unwrap_or(u32::MAX);
-        for rows in (reference.open)() {
-            let unread = |source| Breach::Input { name: reference.name.clone(), source };
-            let batch = Batch { rows: rows.map_err(unread)?, origin: Origin::unknown() };
+        for rows in reference.rows() {
+            let batch = Batch { rows: rows?, origin: Origin::unknown() };
             let piece_rows = rows_offered(limits, None, &batch, projection);
             let all = batch.rows.num_rows();
             for start in (0..all).step_by(piece_rows) {

@@ -1,6 +1,7 @@
 //! A transform at work: batches in, batches and rejected rows out, every answer judged against what `open` agreed.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 
 use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
@@ -36,6 +37,7 @@ use crate::sandbox::opening::Context;
 use crate::sandbox::pool::Pool;
 use crate::sandbox::pool::batch_deadline;
 use crate::sandbox::pool::end_deadline;
+use crate::sandbox::pool::lock;
 use crate::sandbox::pool::rows_offered;
 use crate::sandbox::reference::Reference;
 use crate::sandbox::reference::feed;
@@ -59,7 +61,7 @@ pub struct TransformPool {
     opened: OpenedTransform,
     pool: Pool<TransformPlugin>,
     /// The other inputs, which each instance sees whole.
-    references: Vec<Reference>,
+    references: Mutex<Arc<[Reference]>>,
 }
 
 impl std::fmt::Debug for TransformPool {
@@ -97,7 +99,27 @@ impl TransformPool {
     ) -> Result<Self, SandboxError> {
         let (opened, pool) =
             world::open::<TransformPlugin>(compiled, context, config, input, &references)?;
+        let references = Mutex::new(references.into());
         Ok(Self { compiled: compiled.clone(), opened, pool, references })
+    }
+
+    /// Begins anew with other inputs of the same schemas, in an instance that is there even if no batch comes.
+    ///
+    /// # Errors
+    /// Where there can be no further instance.
+    pub fn restart(&self, references: Vec<Reference>) -> Result<(), SandboxError> {
+        *lock(&self.references) = references.into();
+        let begun = self.pool.restart();
+        begun.map_err(|breach| breach.at(&self.compiled.component.name, "open", None))
+    }
+
+    /// The rows of another input, for whoever parts it first.
+    pub fn rows_of(
+        &self,
+        reference: &Reference,
+    ) -> impl Iterator<Item = Result<RecordBatch, SandboxError>> {
+        let unread = |breach: Breach| breach.at(&self.compiled.component.name, "process", None);
+        reference.rows().map(move |rows| rows.map_err(unread))
     }
 
     /// What was agreed.
@@ -191,8 +213,8 @@ impl TransformPool {
     }
 
     fn feed(&self, instance: &mut Instance<TransformPlugin>) -> Result<(), Breach> {
-        let Self { compiled, opened, pool, references } = self;
-        feed(pool, instance, &compiled.limits, references, &opened.others)
+        let references = Arc::clone(&*lock(&self.references));
+        feed(&self.pool, instance, &self.compiled.limits, &references, &self.opened.others)
     }
 
     /// Holds an answer against the contract, and puts carried and computed columns together.

@@ -4,12 +4,14 @@
 mod bytes;
 mod groups;
 mod rows;
+mod sorter;
 
 pub use bytes::ManyBytes;
 pub use bytes::RowBytes;
 pub use groups::Groups;
 pub use groups::Member;
 pub use rows::Spool;
+pub use sorter::Sorter;
 
 use std::fs;
 use std::fs::File;

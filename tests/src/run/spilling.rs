@@ -11,21 +11,33 @@ fn stage(rows: u64) -> Stage {
     let rows = (0..rows).map(|n| {
         let mixed = n * 7_919 % rows;
         let key = mixed / 3;
-        [
-            key.to_string(),
-            format!("a text of some length for key {key} and then some more of it"),
-            (mixed % 1_000).to_string(),
-        ]
+        [key.to_string(), text(key), (mixed % 1_000).to_string()]
     });
-    Stage::new(&[("in.csv", &csv(["key", "text", "moment"], rows))])
+    // Another source, whose keys begin in the middle of those.
+    let others = (0..OTHERS).map(|n| {
+        let key = n + 1_000;
+        let about = if n % 100 == 7 { String::new() } else { text(key) };
+        [about, n.to_string()]
+    });
+    let others = csv(["about", "number"], others);
+    Stage::new(&[("in.csv", &csv(["key", "text", "moment"], rows)), ("others.csv", &others)])
+}
+
+const OTHERS: u64 = 80_000;
+
+fn text(key: u64) -> String {
+    format!("a text of some length for key {key} and then some more of it")
 }
 
 /// Rows and evidence of a flow with these steps and rules under these limits.
 fn ran(stage: &Stage, chain: &str, limits: &str) -> (Vec<String>, Value) {
+    let others =
+        if chain.contains("others") { "others: { format: csv, path: others.csv }" } else { "" };
     stage.put(
         "flow.yaml",
         &format!(
-            "name: f\nsource: {{ format: csv, path: in.csv }}\nlimits: {limits}\n{chain}\n\
+            "name: f\nsources: {{ rows: {{ format: csv, path: in.csv }}, {others} }}\n\
+             limits: {limits}\n{chain}\n\
              destination: {{ name: d, format: csv, path: out, load_type: overwrite }}\n"
         ),
     );
@@ -75,4 +87,22 @@ fn groups_that_one_instance_cannot_hold_are_worked_on_in_parts() {
         check(200_000, chain, "{ load_memory_bytes: 65536, memory_bytes: 12582912 }", false);
     // One that gave up, and one a part.
     assert!(count(&record, "/components/0/usage/instances") > 10, "{record:#}");
+}
+
+#[test]
+fn rows_are_in_order() {
+    let chain = "transforms: [{ type: sort, by: [moment DESC, key] }]";
+    check(40_000, chain, "{ load_memory_bytes: 65536 }", true);
+}
+
+#[test]
+fn another_source_that_one_instance_cannot_hold_is_joined_in_parts() {
+    for how in ["inner", "left", "right", "full", "semi", "anti"] {
+        let chain = format!(
+            "transforms: [{{ type: join, with: others, on: {{ text: about }}, how: {how} }}]"
+        );
+        let little = "{ load_memory_bytes: 65536, memory_bytes: 12582912 }";
+        let record = check(9_000, &chain, little, false);
+        assert!(count(&record, "/components/0/usage/instances") > 10, "{how}: {record:#}");
+    }
 }
