@@ -22,12 +22,12 @@ pub struct Judgement {
 }
 
 /// What only the whole input shows.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
     /// Verdicts on the whole input.
     pub tables: Vec<TableFinding>,
-    /// For each reason, how many rows are hit that `check` had let pass; each row once.
-    pub late_hits: Vec<u64>,
+    /// For each reason, which of all rows that were judged are hit after `check` had let them pass; empty without state.
+    pub late_hits: Vec<BooleanBuffer>,
 }
 
 /// A verdict on the whole input.

@@ -9,8 +9,6 @@ use crate::component::ColumnSource;
 use crate::component::OpenedRule;
 use crate::component::OpenedTransform;
 use crate::component::Reason;
-use crate::component::Statefulness;
-use crate::flow::Judge;
 use crate::flow::Rule;
 use crate::flow::Step;
 use crate::plan::ChainPlan;
@@ -27,7 +25,6 @@ use crate::plan::judging::Judging;
 use crate::plan::judging::judging;
 use crate::plan::stages::Stage;
 use crate::plan::stages::stages;
-use crate::problem::Code;
 use crate::problem::Problem;
 
 /// A chain, decided. Its steps are called by `label`, such as `transforms`; `others` are the sources that they may name.
@@ -40,9 +37,6 @@ pub(super) fn chain(
 ) -> Option<ChainPlan> {
     let arranged = judging(rules, &facts.output).map_err(|more| problems.extend(more)).ok()?;
     let passes = arranged.benches.iter().zip(&facts.passes);
-    for (bench, pass) in passes.clone() {
-        problems.extend(late(&rules[bench.rule], bench, &pass.opened));
-    }
     let judged = facts.conditions.as_ref().map_or(&facts.output, |facts| &facts.opened.output);
     Some(ChainPlan {
         stages: planned(label, steps, others, facts),
@@ -161,21 +155,6 @@ fn pass(
         statefulness: opened.statefulness.clone(),
         enters: names_at(judged, &opened.projection),
     }
-}
-
-/// A component that finds rows only at the end cannot have them taken out.
-fn late(rule: &Rule, bench: &Bench<'_>, opened: &OpenedRule) -> Option<Problem> {
-    let component = bench.component?;
-    if !rule.severity.removes_rows() || opened.statefulness == Statefulness::Stateless {
-        return None;
-    }
-    debug_assert!(matches!(rule.judge, Judge::Component { .. }));
-    let what = format!(
-        "rule `{}`: component `{component}` judges rows only when it has seen them all; with severity drop or quarantine that is not offered yet",
-        rule.name
-    );
-    let hint = "use severity fail or warn, or a rule that judges each row by itself";
-    Some(Problem::new(Code::NotOffered, rule.at.clone(), what).hint(hint))
 }
 
 fn names_at(schema: &Schema, positions: &[usize]) -> Vec<String> {

@@ -50,9 +50,11 @@ pub(super) struct Judges {
 pub(super) struct Bench {
     pub(super) working: Working<RulePool>,
     /// The condition that rows must meet.
-    mask: Option<usize>,
+    pub(super) mask: Option<usize>,
     /// Whose each reason is: rule, and place among its reasons.
     pub(super) seats: Vec<(usize, usize)>,
+    /// Whether it may hit rows when it has seen all of them; the standard rules do not.
+    pub(super) hits_late: bool,
 }
 
 /// Columns in which no two rows may be the same.
@@ -84,6 +86,8 @@ pub(super) struct Judged {
     pub(super) keys: Vec<Keys>,
     /// For each judgement on the whole, how many rows count.
     pub(super) counted: Vec<u64>,
+    /// For each pass with a condition, the rows that meet it.
+    pub(super) seen: Vec<Option<BooleanBuffer>>,
 }
 
 /// What rows share with others, known only at the end.
@@ -116,8 +120,10 @@ impl Judges {
             let own = || {
                 (0..seats[bench.rule].reasons.len()).map(|reason| (bench.rule, reason)).collect()
             };
-            let places = if bench.component.is_some() { own() } else { bench.seats.clone() };
-            Bench { working, mask: bench.mask, seats: places }
+            let is_own = bench.component.is_some();
+            let places = if is_own { own() } else { bench.seats.clone() };
+            let has_state = working.pool.opened().statefulness != Statefulness::Stateless;
+            Bench { working, mask: bench.mask, seats: places, hits_late: is_own && has_state }
         });
         let benches = benches.collect();
         let unique = arranged.unique.iter().map(|unique| {
@@ -165,7 +171,11 @@ impl Judges {
 
     /// Whether rows may have to be taken out for what only the end shows.
     pub(super) fn takes_out_late(&self) -> bool {
-        self.unique.iter().any(|unique| self.seats[unique.rule].severity.removes_rows())
+        let unique = self.unique.iter().map(|unique| unique.rule);
+        let late = self.benches.iter().filter(|bench| bench.hits_late);
+        let mut rules =
+            unique.chain(late.flat_map(|bench| bench.seats.iter().map(|(rule, _)| *rule)));
+        rules.any(|rule| self.seats[rule].severity.removes_rows())
     }
 
     pub(super) fn components(&self) -> Vec<ComponentRecord> {
@@ -185,14 +195,16 @@ impl Judges {
             .iter()
             .map(|seat| (0..seat.reasons.len()).map(|at| silent(at, rows)).collect())
             .collect();
+        let mut seen = Vec::new();
         for bench in &self.benches {
             let pool = &bench.working.pool;
-            let judgements = match bench.mask {
+            let mask = bench.mask.map(|mask| self.mask(&wide.rows, mask));
+            seen.push(mask.as_ref().map(|mask| mask.values().clone()));
+            let judgements = match mask {
                 None => pool.check(number, &wide)?,
                 Some(mask) => {
-                    let mask = self.mask(&wide.rows, mask);
-                    let seen = wide.filter(&mask).map_err(failed())?;
-                    let judged = pool.check(number, &seen)?;
+                    let offered = wide.filter(&mask).map_err(failed())?;
+                    let judged = pool.check(number, &offered)?;
                     judged.into_iter().map(|one| spread(one, &mask)).collect()
                 }
             };
@@ -212,7 +224,7 @@ impl Judges {
             Some(mask) => self.mask(&wide.rows, *mask).true_count() as u64,
         });
         let counted = counted.collect();
-        Ok(Judged { batch, findings, keys, counted })
+        Ok(Judged { batch, findings, keys, counted, seen })
     }
 
     /// The rows with the conditions behind them.

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use arrow::array::BooleanBufferBuilder;
+
+use crate::batch::Batch;
 use crate::batch::Origin;
 use crate::batch::Positions;
 use crate::component::findings::Conclusion;
@@ -11,9 +14,9 @@ use crate::rules::EXAMPLES_MAX;
 use crate::rules::Tally;
 use crate::run::dedup::Bits;
 use crate::run::error::RunError;
+use crate::run::judges::Judged;
 use crate::run::judges::Judges;
 use crate::run::judges::Keeping;
-use crate::run::judges::Keys;
 use crate::spool::Groups;
 
 /// Rows whose places are remembered for examples, where they have to be listed one by one.
@@ -22,6 +25,10 @@ const LISTED_MAX: usize = 4 << 20;
 /// The keys of the rows so far.
 pub(super) struct Late {
     groups: Vec<Groups>,
+    /// For each pass with state whose rules have a `where`, which rows met it.
+    seen: Vec<Option<BooleanBufferBuilder>>,
+    /// Whether any row may be hit late.
+    has_late: bool,
     rows: u64,
     /// For each judgement on the whole, the rows that count.
     counted: Vec<u64>,
@@ -33,6 +40,7 @@ pub(super) struct Late {
 /// Rows that a rule hits after all.
 pub(super) struct LateHits {
     pub(super) rule: usize,
+    pub(super) reason: usize,
     pub(super) rows: Bits,
 }
 
@@ -42,18 +50,30 @@ impl Late {
         let share = memory_max / judges.unique.len().max(1);
         let groups = judges.unique.iter().map(|_| Groups::new(folder.to_owned(), share));
         let counted = vec![0; judges.totals.len()];
-        Self { groups: groups.collect(), rows: 0, counted, places: Vec::new(), listed: 0 }
+        let seen = judges.benches.iter().map(|bench| {
+            (bench.hits_late && bench.mask.is_some()).then(|| BooleanBufferBuilder::new(0))
+        });
+        Self {
+            groups: groups.collect(),
+            seen: seen.collect(),
+            has_late: judges.benches.iter().any(|bench| bench.hits_late)
+                || !judges.unique.is_empty(),
+            rows: 0,
+            counted,
+            places: Vec::new(),
+            listed: 0,
+        }
     }
 
     /// Takes the next batch's keys in.
-    pub(super) fn push(
-        &mut self,
-        rows: usize,
-        origin: &Origin,
-        keys: &[Keys],
-        counted: &[u64],
-    ) -> Result<(), RunError> {
+    pub(super) fn push(&mut self, judged: &Judged) -> Result<(), RunError> {
+        let Judged { batch: Batch { rows, origin }, keys, counted, seen, .. } = judged;
         self.counted.iter_mut().zip(counted).for_each(|(all, more)| *all += more);
+        for (all, more) in self.seen.iter_mut().zip(seen) {
+            if let (Some(all), Some(more)) = (all, more) {
+                all.append_buffer(more);
+            }
+        }
         for (groups, keys) in self.groups.iter_mut().zip(keys) {
             for (at, digest) in keys.digests.iter().enumerate() {
                 match (digest, &keys.orders) {
@@ -63,7 +83,7 @@ impl Late {
                 }
             }
         }
-        if !self.groups.is_empty() {
+        if self.has_late {
             let mut origin = origin.clone();
             if let Positions::Each(each) = &origin.rows {
                 self.listed += each.len();
@@ -73,7 +93,7 @@ impl Late {
             }
             self.places.push((self.rows, origin));
         }
-        self.rows += rows as u64;
+        self.rows += rows.num_rows() as u64;
         Ok(())
     }
 
@@ -84,18 +104,34 @@ impl Late {
         tally: &mut Tally,
         before: Option<u64>,
     ) -> Result<Vec<LateHits>, RunError> {
-        let Self { groups, rows, counted, places, .. } = self;
-        for bench in &judges.benches {
+        let Self { groups, seen, rows, counted, places, .. } = self;
+        let mut late = Vec::new();
+        let examples = |hits: &Bits| {
+            let first = (0..rows).filter(|row| hits.get(*row)).take(EXAMPLES_MAX);
+            first.filter_map(|row| place(&places, row)).collect()
+        };
+        for (bench, seen) in judges.benches.iter().zip(seen) {
             let Conclusion { tables, late_hits } = bench.working.pool.conclude()?;
-            for (late, (rule, reason)) in late_hits.into_iter().zip(&bench.seats) {
-                tally.late(*rule, *reason, late, Vec::new());
+            // Rows are numbered as the component saw them.
+            let seen: Option<Vec<u64>> =
+                seen.map(|mut seen| seen.finish().set_indices().map(|row| row as u64).collect());
+            for (hits, (rule, reason)) in late_hits.iter().zip(&bench.seats) {
+                let count = hits.count_set_bits() as u64;
+                if count == 0 {
+                    continue;
+                }
+                let mut bits = Bits::new(rows);
+                for row in hits.set_indices() {
+                    bits.set(seen.as_ref().map_or(row as u64, |seen| seen[row]));
+                }
+                tally.late(*rule, *reason, count, examples(&bits));
+                late.push(LateHits { rule: *rule, reason: *reason, rows: bits });
             }
             for table in tables {
                 let (rule, reason) = bench.seats[table.reason];
                 tally.table(rule, TableFinding { reason, ..table });
             }
         }
-        let mut late = Vec::new();
         for (unique, groups) in judges.unique.iter().zip(groups) {
             let mut hits = Bits::new(rows);
             let mut count = 0;
@@ -109,10 +145,8 @@ impl Late {
                 hit.iter().for_each(|member| hits.set(member.row));
                 Ok::<_, RunError>(())
             })?;
-            let first = (0..rows).filter(|row| hits.get(*row)).take(EXAMPLES_MAX);
-            let examples = first.filter_map(|row| place(&places, row)).collect();
-            tally.late(unique.rule, 0, count, examples);
-            late.push(LateHits { rule: unique.rule, rows: hits });
+            tally.late(unique.rule, 0, count, examples(&hits));
+            late.push(LateHits { rule: unique.rule, reason: 0, rows: hits });
         }
         for ((rule, total, _), rows) in judges.totals.iter().zip(counted) {
             if let Some((measured, threshold)) = exceeded(*total, rows, before) {

@@ -80,9 +80,10 @@ impl Way {
             match outcome? {
                 Outcome::Filtered(rows) => self.books().filtered += rows,
                 Outcome::Rejected(stage, rejection) => self.reject(stage, &rejection).await?,
-                Outcome::Judged(Judged { batch, findings, keys, counted }) => {
+                Outcome::Judged(judged) => {
+                    late.push(&judged)?;
+                    let Judged { batch, findings, .. } = judged;
                     self.books().tally.add(&batch.origin, &findings);
-                    late.push(batch.rows.num_rows(), &batch.origin, &keys, &counted)?;
                     match &mut held {
                         Some(held) => held.push(batch, findings)?,
                         None => {
@@ -110,7 +111,7 @@ impl Way {
             let (batch, mut findings) = batch?;
             let rows = batch.rows.num_rows();
             for late in &hits {
-                let judgement = &mut findings[late.rule][0];
+                let judgement = &mut findings[late.rule][late.reason];
                 let bits: BooleanBuffer = late.rows.slice(number, rows);
                 judgement.hits = &judgement.hits | &bits;
             }

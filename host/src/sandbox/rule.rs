@@ -1,6 +1,7 @@
 //! A rule at work: batches in, judgements out. Its world has no way to return rows.
 
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
 use arrow::array::BooleanBufferBuilder;
@@ -44,7 +45,7 @@ pub struct RulePool {
     pool: Pool<RulePlugin>,
     /// The other inputs, which each instance sees whole.
     references: Vec<Reference>,
-    /// Of rules with state: which of all rows each reason has hit, so that no late finding can hit one twice.
+    /// Of rules with state: which of all rows each reason has hit at once, so that no late finding can hit one twice.
     hits: Mutex<Vec<BooleanBufferBuilder>>,
 }
 
@@ -108,7 +109,7 @@ impl RulePool {
         number: impl Into<Option<u64>>,
         batch: &Batch,
     ) -> Result<Vec<Judgement>, SandboxError> {
-        let Self { compiled, opened, pool, hits, .. } = self;
+        let Self { compiled, opened, pool, .. } = self;
         let mut whole: Vec<_> =
             opened.reasons.iter().map(|_| Growing::new(batch.rows.num_rows())).collect();
         let rows = rows_offered(&compiled.limits, opened.max_rows, batch, &opened.projection);
@@ -129,7 +130,7 @@ impl RulePool {
         let judgements: Vec<_> =
             whole.into_iter().enumerate().map(|(reason, one)| one.judgement(reason)).collect();
         if !stateless {
-            let mut hits = hits.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut hits = self.hits();
             hits.resize_with(judgements.len(), || BooleanBufferBuilder::new(0));
             hits.iter_mut()
                 .zip(&judgements)
@@ -143,11 +144,18 @@ impl RulePool {
     /// # Errors
     /// Any breach of the contract or of a limit.
     pub fn conclude(&self) -> Result<Conclusion, SandboxError> {
-        let late_hits = vec![0; self.opened.reasons.len()];
-        let mut conclusion = Conclusion { tables: Vec::new(), late_hits };
-        let done = self.pool.end(|instance| self.end(instance, &mut conclusion));
+        let mut tables = Vec::new();
+        let rows = self.hits().first().map_or(0, BooleanBufferBuilder::len);
+        let unset = || {
+            let mut bits = BooleanBufferBuilder::new(rows);
+            bits.append_n(rows, false);
+            bits
+        };
+        let mut late: Vec<_> = self.opened.reasons.iter().map(|_| unset()).collect();
+        let done = self.pool.end(|instance| self.end(instance, &mut tables, &mut late));
         done.map_err(|breach| breach.at(&self.compiled.component.name, "conclude", None))?;
-        Ok(conclusion)
+        let late_hits = late.iter_mut().map(BooleanBufferBuilder::finish).collect();
+        Ok(Conclusion { tables, late_hits })
     }
 
     fn call(
@@ -189,7 +197,8 @@ impl RulePool {
     fn end(
         &self,
         instance: &mut Instance<RulePlugin>,
-        conclusion: &mut Conclusion,
+        tables: &mut Vec<TableFinding>,
+        late: &mut [BooleanBufferBuilder],
     ) -> Result<(), Breach> {
         self.feed(instance)?;
         let deadline = end_deadline(&self.compiled.limits);
@@ -211,7 +220,7 @@ impl RulePool {
             let bytes = found.tables.len() * size_of::<wire::TableFinding>()
                 + found.rows.len() * size_of::<wire::LateFinding>();
             self.pool.budget().take_back(bytes.max(ANSWER_BYTES))?;
-            self.collect(found, conclusion)?;
+            self.collect(found, tables, late)?;
         }
     }
 
@@ -220,7 +229,16 @@ impl RulePool {
         feed(pool, instance, &compiled.limits, references, &opened.others)
     }
 
-    fn collect(&self, found: wire::Conclusion, conclusion: &mut Conclusion) -> Result<(), Breach> {
+    fn hits(&self) -> MutexGuard<'_, Vec<BooleanBufferBuilder>> {
+        self.hits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn collect(
+        &self,
+        found: wire::Conclusion,
+        tables: &mut Vec<TableFinding>,
+        late: &mut [BooleanBufferBuilder],
+    ) -> Result<(), Breach> {
         let reasons = self.opened.reasons.len();
         let known = |reason: u16| match usize::from(reason) {
             reason if reason < reasons => Ok(reason),
@@ -231,37 +249,29 @@ impl RulePool {
                 return Err(Breach::protocol("a table finding whose measure is not a number"));
             }
             let reason = known(table.reason)?;
-            if conclusion.tables.iter().filter(|known| known.reason == reason).count()
-                >= TABLE_FINDINGS_MAX
-            {
+            if tables.iter().filter(|known| known.reason == reason).count() >= TABLE_FINDINGS_MAX {
                 return Err(Breach::Protocol(format!(
                     "more than {TABLE_FINDINGS_MAX} table findings for one reason"
                 )));
             }
-            conclusion.tables.push(TableFinding {
-                reason,
-                measured: table.measured,
-                threshold: table.threshold,
-            });
+            let (measured, threshold) = (table.measured, table.threshold);
+            tables.push(TableFinding { reason, measured, threshold });
         }
-        let mut hits = self.hits.lock().unwrap_or_else(PoisonError::into_inner);
-        for late in found.rows {
-            let reason = known(late.reason)?;
-            let rows = hits.get(reason).map_or(0, BooleanBufferBuilder::len);
-            let row = usize::try_from(late.row).ok().filter(|row| *row < rows);
-            let Some((row, hits)) = row.zip(hits.get_mut(reason)) else {
-                return Err(Breach::Protocol(format!(
-                    "a finding about row {} of {rows}",
-                    late.row
-                )));
+        let hits = self.hits();
+        for finding in found.rows {
+            let reason = known(finding.reason)?;
+            let late = &mut late[reason];
+            let row = usize::try_from(finding.row).ok().filter(|row| *row < late.len());
+            let Some(row) = row else {
+                let (row, rows) = (finding.row, late.len());
+                return Err(Breach::Protocol(format!("a finding about row {row} of {rows}")));
             };
-            if hits.get_bit(row) {
+            if hits[reason].get_bit(row) || late.get_bit(row) {
                 return Err(Breach::Protocol(format!(
                     "a finding about row {row}, which was hit before"
                 )));
             }
-            hits.set_bit(row, true);
-            conclusion.late_hits[reason] += 1;
+            late.set_bit(row, true);
         }
         Ok(())
     }

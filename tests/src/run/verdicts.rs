@@ -200,8 +200,6 @@ fn what_only_the_whole_input_shows_is_judged_before_anything_is_written() {
     let stage = Stage::new(&[
         ("warn.yaml", &severities("warn")),
         ("fail.yaml", &severities("fail")),
-        ("drop.yaml", &severities("drop")),
-        ("quarantine.yaml", &severities("quarantine")),
         ("in.csv", &input),
     ]);
     let (code, evidence, said) = stage.run("fail.yaml", &[]);
@@ -214,14 +212,43 @@ fn what_only_the_whole_input_shows_is_judged_before_anything_is_written() {
     assert_eq!(counts(&evidence, "whole"), [18, 16, 2, 0, 2]);
     let too_few = &evidence["rules"][0]["reasons"][1];
     assert_eq!(too_few["table_findings"], json!([[20.0, 21.0]]));
+}
 
-    for severity in ["drop", "quarantine"] {
-        let (code, evidence, said) = stage.run(&format!("{severity}.yaml"), &[]);
-        assert_eq!((code, evidence["status"].as_str()), (2, Some("failed")));
-        let problem = &evidence["error"]["problems"][0];
-        assert_eq!((&problem["code"], &problem["at"]["line"]), (&json!("not-offered"), &json!(5)));
-        assert!(said.contains("rule `whole`: component `verdict` judges rows only when"), "{said}");
-    }
+#[test]
+fn rows_that_only_the_whole_input_shows_are_taken_out() {
+    // Rows 5 and 20 have the same value: the one is hit at once, the other at the end. Row 1 has it too where it is judged.
+    let input = twenty().replace("20,100", "20,25").replace("\n1,5\n", "\n1,25\n");
+    let check = |severity: &str, filter: &str, hit: [u64; 2], counted: [u64; 5]| {
+        let stage = Stage::new(&[("in.csv", &input)]);
+        let rule = format!(
+            "name: whole, component: verdict, config: {{ mode: whole_input, key: v, min_rows: 21 }}, severity: {severity}{filter}"
+        );
+        let told = "name: told, component: verdict, config: { mode: max, column: n, max: 1 }, severity: warn";
+        let to = format!("quarantine: {{ format: csv, path: aside }}\n{CSV}");
+        stage.put("f.yaml", &flow(&[&rule, told], &to));
+        let (code, evidence, said) = stage.run("f.yaml", &[]);
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(counts(&evidence, "whole"), counted, "{severity}{filter}");
+        let kept: Vec<u64> = stage.rows("out")[1..]
+            .iter()
+            .map(|row| row.split('|').next().unwrap().parse().unwrap())
+            .collect();
+        let expected: Vec<u64> = (1..=20).filter(|n| *n != 20 && !hit.contains(n)).collect();
+        assert_eq!(kept, expected, "{severity}{filter}");
+        let examples = &evidence["rules"][0]["reasons"][0]["examples"];
+        assert_eq!(examples.as_array().unwrap().len() as u64, counted[2], "{examples}");
+        (stage, evidence)
+    };
+    check("drop", "", [1, 5], [18, 15, 3, 0, 2]);
+    check("drop", ", where: n <> 1", [5, 5], [17, 15, 2, 0, 3]);
+    let (stage, evidence) = check("quarantine", ", where: n <> 1", [5, 5], [17, 15, 2, 0, 3]);
+    assert_eq!(count(&evidence, "/rows_quarantined"), 2);
+    let aside = stage.rows("aside");
+    assert!(aside[1].contains("|whole|duplicate: 25 comes more than once|in.csv|5|"), "{aside:#?}");
+    assert!(
+        aside[2].contains("|whole|duplicate: 25 comes more than once|in.csv|20|"),
+        "{aside:#?}"
+    );
 }
 
 #[test]
