@@ -11,7 +11,6 @@ use super::Judge;
 use super::Rule;
 use super::Source;
 use super::Step;
-use super::Work;
 use super::destination::Written;
 use super::limits::LIMITS;
 use super::limits::Limit;
@@ -73,46 +72,20 @@ pub(super) fn sources_named<'a>(
     let own_rules = destinations.flat_map(|to| &to.rules);
     let judges: Vec<_> = rules.iter().chain(own_rules).map(|rule| &rule.judge).collect();
     for Source { name, at, .. } in others {
-        let is_named = works.iter().any(|work| does_name(work, name))
+        let is_named = works.iter().any(|work| work.names_source(name))
             || judges
                 .iter()
                 .any(|judge| matches!(judge, Judge::Reference { source, .. } if source == name));
         if !is_named {
             let what = format!("no step and no rule names the source `{name}`");
-            let hint = "join it, or leave it out";
+            let other = works.iter().find_map(|work| work.spelling_of(name));
+            let hint = match other {
+                Some(other) => format!("a query has `{other}`: names keep their case"),
+                None => "join it, or leave it out".to_owned(),
+            };
             report.take(Problem::new(Code::Contradiction, at.clone(), what).hint(hint));
         }
     }
-}
-
-fn does_name(work: &Work, source: &str) -> bool {
-    match work {
-        Work::Join { with, .. } | Work::Union { with } => with == source,
-        Work::Sql { query } => mentions(query, source),
-        Work::Component { .. }
-        | Work::Select { .. }
-        | Work::Drop { .. }
-        | Work::Rename { .. }
-        | Work::WithColumn { .. }
-        | Work::Filter { .. }
-        | Work::Cast { .. }
-        | Work::Struct { .. }
-        | Work::Deduplicate { .. }
-        | Work::GroupBy { .. }
-        | Work::FillNa { .. }
-        | Work::Sort { .. }
-        | Work::SystemColumns {}
-        | Work::Checkpoint {} => false,
-    }
-}
-
-/// Whether a query may name a source: the name is there as a word of its own. Whether it does is for SQL's parser to say.
-fn mentions(query: &str, name: &str) -> bool {
-    let (query, name) = (query.to_lowercase(), name.to_lowercase());
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    query.match_indices(&name).any(|(at, found)| {
-        !query[..at].ends_with(is_word) && !query[at + found.len()..].starts_with(is_word)
-    })
 }
 
 /// No destination lies in another: the outer one would take the inner one's files for its own.

@@ -180,6 +180,24 @@ impl Work {
         }
     }
 
+    /// Whether it may read this other source: a query does that where its text has the name as a word.
+    #[must_use]
+    pub fn names_source(&self, source: &str) -> bool {
+        match self {
+            Self::Join { with, .. } | Self::Union { with } => with == source,
+            Self::Sql { query } => spellings(query, source).any(|spelt| spelt == source),
+            _ => false,
+        }
+    }
+
+    /// The name of a source as a query spells it, whatever the case.
+    pub(super) fn spelling_of(&self, source: &str) -> Option<&str> {
+        match self {
+            Self::Sql { query } => spellings(query, source).next(),
+            _ => None,
+        }
+    }
+
     /// The component and its configuration, where a component of the flow does it.
     #[must_use]
     pub fn component(&self) -> Option<(&ComponentName, &Value)> {
@@ -188,6 +206,21 @@ impl Work {
             _ => None,
         }
     }
+}
+
+/// Where a query has a name as a word, whatever the case. (Names of sources are ASCII, so places in both texts are the same.)
+fn spellings<'a>(query: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let found: Vec<&str> = query
+        .to_ascii_lowercase()
+        .match_indices(&name.to_ascii_lowercase())
+        .map(|(at, found)| (at, at + found.len()))
+        .filter(|(from, to)| {
+            !query[..*from].ends_with(is_word) && !query[*to..].starts_with(is_word)
+        })
+        .map(|(from, to)| &query[from..to])
+        .collect();
+    found.into_iter()
 }
 
 /// Columns and types as flows spell neither: the types as messages show them.

@@ -27,7 +27,7 @@ pub enum Stage<'a> {
         at: Vec<usize>,
         /// The configuration for the component.
         config: Value,
-        /// The other sources that they name, in the order in which they are first named.
+        /// The other sources that they name, in the flow's order.
         others: Vec<&'a str>,
     },
     /// A step of the host's own: it names columns and computes nothing, and rows keep their places of origin.
@@ -109,28 +109,10 @@ fn sql<'a>(steps: &'a [Step], at: Vec<usize>, all: &'a [String]) -> Option<Stage
         return None;
     }
     let works = || at.iter().map(|at| &steps[*at].work);
-    let mut others: Vec<&str> = Vec::new();
-    for work in works() {
-        let named: Vec<&str> = match work {
-            Work::Join { with, .. } | Work::Union { with } => vec![with.as_str()],
-            Work::Sql { query } => {
-                all.iter().map(String::as_str).filter(|name| names(query, name)).collect()
-            }
-            _ => Vec::new(),
-        };
-        others.extend(named.into_iter().filter(|name| !others.contains(name)).collect::<Vec<_>>());
-    }
+    let named = |name: &&str| works().any(|work| work.names_source(name));
+    let others = all.iter().map(String::as_str).filter(named).collect();
     let steps: Vec<&Work> = works().collect();
     Some(Stage::Sql { config: json!({ "steps": steps }), others, at })
-}
-
-/// Whether a query's text has the word, so that the source has to be there.
-#[must_use]
-pub fn names(query: &str, source: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    query.match_indices(source).any(|(at, _)| {
-        !query[..at].ends_with(is_part) && !query[at + source.len()..].starts_with(is_part)
-    })
 }
 
 /// Whether rows of different keys have nothing to do with each other.
