@@ -27,6 +27,8 @@ pub enum Code {
     Contradiction,
     /// A file or folder that is not there.
     NotFound,
+    /// Something that whoever calls does not let the flow do.
+    NotAllowed,
     /// Part of the design, but this version does not have it; refused rather than ignored.
     NotOffered,
     /// A component that the sandbox does not admit.

@@ -1,5 +1,6 @@
 //! What can be called: the arguments as types, and the help text.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,9 +55,8 @@ pub(super) struct RunCall {
     /// The flow files, JSON or YAML, run one after the other until one of them fails; they share views
     #[arg(value_name = "FLOW", required = true)]
     pub(super) paths: Vec<PathBuf>,
-    /// A variable of the flows; wins over a flow's own default
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
-    pub(super) vars: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(super) values: Values,
     /// Print the first rows after each stage, and write nothing
     #[arg(long, value_name = "ROWS", conflicts_with_all = ["json", "quiet", "run_id"])]
     pub(super) preview: Option<usize>,
@@ -87,9 +87,22 @@ pub(super) struct FlowFile {
     /// The flow file, JSON or YAML
     #[arg(value_name = "FLOW")]
     pub(super) path: PathBuf,
-    /// A variable of the flow; wins over the flow's own default
+    #[command(flatten)]
+    pub(super) values: Values,
+}
+
+/// What a flow's texts may name.
+#[derive(Debug, Args)]
+pub(super) struct Values {
+    /// A variable of the flow; wins over the file's and over the flow's own default
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
-    pub(super) vars: Vec<(String, String)>,
+    vars: Vec<(String, String)>,
+    /// A file of variables, JSON or YAML, which flows may share; wins over a flow's own defaults
+    #[arg(long, value_name = "FILE")]
+    vars_file: Option<PathBuf>,
+    /// An environment variable that the flow may read, as `{{ env.NAME }}`
+    #[arg(long, value_name = "NAME")]
+    env: Vec<String>,
 }
 
 impl FlowFile {
@@ -97,20 +110,27 @@ impl FlowFile {
     ///
     /// Views are there only while `wasmhost run` runs, and in no other command.
     pub(super) fn read(&self, world: World, run_id: &RunId) -> Result<Arc<Flow>, Vec<Problem>> {
-        read(&self.path, &self.vars, world, run_id, Path::new("views"))
+        read(&self.path, &self.values, world, run_id, Path::new("views"))
     }
 }
 
 /// Reads a flow as a run of this id would see it, with views in that folder.
 pub(super) fn read(
     path: &Path,
-    vars: &[(String, String)],
+    values: &Values,
     world: World,
     run_id: &RunId,
     views: &Path,
 ) -> Result<Arc<Flow>, Vec<Problem>> {
+    let shared_vars = match &values.vars_file {
+        Some(file) => flow::read_vars(file)?,
+        None => BTreeMap::new(),
+    };
+    let env = values.env.iter().map(|name| (name.clone(), std::env::var(name).ok()));
     let context = ReadContext {
-        vars: vars.iter().cloned().collect(),
+        vars: values.vars.iter().cloned().collect(),
+        shared_vars,
+        env: env.collect(),
         run_id: run_id.clone(),
         logical_date: world.now(),
         views: views.to_owned(),

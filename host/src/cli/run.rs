@@ -34,7 +34,7 @@ fn one(call: &RunCall, path: &Path, views: &Path) -> Result<Exit, Exit> {
     let RunCall { run_id, json, quiet, .. } = call;
     let world = World::Real;
     let run_id = run_id.clone().unwrap_or_else(|| world.run_id());
-    let flow = call::read(path, &call.vars, world, &run_id, views).map_err(|problems| {
+    let flow = call::read(path, &call.values, world, &run_id, views).map_err(|problems| {
         render::problems(&problems, *json);
         Exit::User
     })?;
@@ -65,7 +65,7 @@ fn one(call: &RunCall, path: &Path, views: &Path) -> Result<Exit, Exit> {
 fn preview(call: &RunCall, path: &Path, views: &Path, rows: usize) -> Result<Exit, Exit> {
     let world = World::Real;
     let run_id = world.run_id();
-    let flow = call::read(path, &call.vars, world, &run_id, views).map_err(|problems| {
+    let flow = call::read(path, &call.values, world, &run_id, views).map_err(|problems| {
         render::problems(&problems, false);
         Exit::User
     })?;

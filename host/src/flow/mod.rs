@@ -66,6 +66,7 @@ use serde::Serialize;
 pub use self::load::*;
 pub use self::read::ReadContext;
 pub use self::read::read;
+pub use self::read::read_vars;
 pub use self::rule::*;
 pub use self::schema::json_schema;
 pub use self::step::*;

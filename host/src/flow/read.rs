@@ -46,6 +46,10 @@ use crate::table::RunId;
 pub struct ReadContext {
     /// Variables given on the command line; they win over the flow's `vars`.
     pub vars: BTreeMap<String, String>,
+    /// Variables of a file that flows share; `vars` win over them. Those that the flow does not have are passed over.
+    pub shared_vars: BTreeMap<String, String>,
+    /// The environment variables that the flow may read, with the values of those that are set.
+    pub env: BTreeMap<String, Option<String>>,
     /// `{{ run_id }}`.
     pub run_id: RunId,
     /// `{{ logical_date }}`: its UTC day, such as `2026-08-01`.
@@ -79,6 +83,7 @@ pub(super) fn read_bytes(
     let mut templates = Templates::new(
         context.run_id.as_str(),
         &context.logical_date.format("%Y-%m-%d").to_string(),
+        context.env.clone(),
     );
     let vars = vars::declare(&report, &tree, context, &mut templates);
     render(&report, &mut tree, &mut templates);
@@ -95,6 +100,23 @@ pub(super) fn read_bytes(
             Err(problems)
         }
     }
+}
+
+/// Reads variables off a file, JSON or YAML: a map of names to text, numbers, true or false.
+///
+/// # Errors
+/// Every problem of the file.
+pub fn read_vars(path: &Path) -> Result<BTreeMap<String, String>, Vec<Problem>> {
+    let one = |problem: Box<Problem>| vec![*problem];
+    let bytes = bytes(path).map_err(one)?;
+    let mut problems = Vec::new();
+    let tree =
+        text(path, &bytes).and_then(|text| node::parse(path, text, &mut problems)).map_err(one)?;
+    let report = Report::new(path.display().to_string());
+    problems.into_iter().for_each(|problem| report.take(problem));
+    let values = vars::of_file(&report, &tree);
+    let problems = report.finish();
+    if problems.is_empty() { Ok(values) } else { Err(problems) }
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Box<Problem>> {

@@ -49,13 +49,19 @@ impl Refusal {
 pub(super) struct Templates {
     environment: Environment<'static>,
     values: BTreeMap<String, Value>,
+    /// The environment variables that texts may name, and their values where they are set.
+    env: BTreeMap<String, Option<String>>,
     refused: BTreeSet<String>,
     used: BTreeSet<String>,
 }
 
 impl Templates {
     /// Templates that know the built-in names and nothing else.
-    pub(super) fn new(run_id: &str, logical_date: &str) -> Self {
+    pub(super) fn new(
+        run_id: &str,
+        logical_date: &str,
+        env: BTreeMap<String, Option<String>>,
+    ) -> Self {
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(
@@ -72,11 +78,14 @@ impl Templates {
         environment.add_filter("float", filters::float);
         environment.add_test("defined", minijinja::tests::is_defined);
         environment.add_test("undefined", minijinja::tests::is_undefined);
+        let undefined = |value: &Option<String>| value.clone().map_or(Value::UNDEFINED, Into::into);
+        let set = env.iter().map(|(name, value)| (name.clone(), undefined(value)));
         let values = BTreeMap::from([
             ("run_id".to_owned(), Value::from(run_id)),
             ("logical_date".to_owned(), Value::from(logical_date)),
+            ("env".to_owned(), Value::from_pairs(set)),
         ]);
-        Self { environment, values, refused: BTreeSet::new(), used: BTreeSet::new() }
+        Self { environment, values, env, refused: BTreeSet::new(), used: BTreeSet::new() }
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value) {
@@ -121,8 +130,15 @@ impl Templates {
         };
         let template = self.environment.template_from_str(text).map_err(|error| wrong(&error))?;
         let names = template.undeclared_variables(false);
-        if let Some(name) = ["env", "secret"].into_iter().find(|name| names.contains(*name)) {
-            return Err(not_offered(name));
+        if names.contains("secret") {
+            return Err(no_secrets());
+        }
+        let parts = template.undeclared_variables(true);
+        let mut named: Vec<&str> =
+            parts.iter().filter_map(|name| name.strip_prefix("env.")).collect();
+        named.sort_unstable();
+        if let Some(name) = named.iter().find(|name| !self.env.contains_key(**name)) {
+            return Err(not_allowed(name));
         }
 
         let rendered = template
@@ -137,11 +153,17 @@ impl Templates {
                     names.iter().filter(|name| !self.values.contains_key(*name)).collect();
                 missing.sort();
                 match missing.as_slice() {
-                    [] => wrong(&error),
+                    [] => match named.iter().find(|name| self.env[**name].is_none()) {
+                        Some(name) => unset(name),
+                        None => wrong(&error),
+                    },
                     missing if missing.iter().any(|name| self.refused.contains(*name)) => {
                         Refusal::Follows
                     }
-                    missing => undefined(missing, self.values.keys().map(String::as_str)),
+                    missing => {
+                        let names = self.values.keys().map(String::as_str);
+                        undefined(missing, names.filter(|name| *name != "env"))
+                    }
                 }
             });
         self.used.extend(names);
@@ -167,13 +189,23 @@ fn undefined<'a>(missing: &[&String], known: impl Iterator<Item = &'a str> + Clo
     }
 }
 
-fn not_offered(name: &str) -> Refusal {
-    let what = match name {
-        "env" => "`env.…` (environment variables) is not in this version",
-        _ => "`secret` (the secret provider) is not in this version",
-    };
-    let hint = "pass the value with `--var`, unless it is secret".to_owned();
-    Refusal::Because { code: Code::NotOffered, what: what.to_owned(), hint: Some(hint) }
+fn no_secrets() -> Refusal {
+    let what = "`secret` (the secret provider) is not in this version".to_owned();
+    let hint = "no field of this version takes a secret; other values come by `--var`".to_owned();
+    Refusal::Because { code: Code::NotOffered, what, hint: Some(hint) }
+}
+
+/// A flow is somebody's file, the environment is the caller's: who calls says what the file may see.
+fn not_allowed(name: &str) -> Refusal {
+    let what = format!("the flow reads the environment variable `{name}`, which it may not");
+    let hint = format!("if that is meant, call with `--env {name}`");
+    Refusal::Because { code: Code::NotAllowed, what, hint: Some(hint) }
+}
+
+fn unset(name: &str) -> Refusal {
+    let what = format!("the environment variable `{name}` is not set");
+    let hint = format!("set it, or write `{{{{ env.{name} | default('…') }}}}`");
+    Refusal::Because { code: Code::UnknownName, what, hint: Some(hint) }
 }
 
 /// Refuses what is no expression. Statements could loop and grow without bound, and a flow's value needs none.
@@ -204,7 +236,7 @@ fn refuse_foreign(text: &str) -> Result<(), Refusal> {
                 .strip_prefix("secret")
                 .is_some_and(|tail| tail.trim_start().starts_with(':'))
         {
-            return Err(not_offered("secret"));
+            return Err(no_secrets());
         }
         rest = after(inner, end)?;
     }
@@ -257,7 +289,11 @@ mod tests {
     use super::*;
 
     fn render(text: &str) -> Result<Option<String>, Refusal> {
-        let mut templates = Templates::new("r1", "2026-08-01");
+        let env = BTreeMap::from([
+            ("ZONE".to_owned(), Some("eu".to_owned())),
+            ("UNSET".to_owned(), None),
+        ]);
+        let mut templates = Templates::new("r1", "2026-08-01", env);
         templates.set("month", Value::from("2013-01"));
         templates.set("n", Value::from(3));
         templates.render(text)
@@ -271,6 +307,7 @@ mod tests {
             ("{{ 'many' if n > 2 else 'few' }}\n", Some("many\n")),
             ("<{{ '{{ & {%' }}>", Some("<{{ & {%>")),
             ("{{ logical_date | replace('-', '/') }}*", Some("2026/08/01*")),
+            ("{{ env.ZONE }}/{{ env.UNSET | default('x') }}", Some("eu/x")),
             ("{a} % }} {", None),
         ] {
             assert_eq!(render(text).unwrap().as_deref(), expected, "{text}");
@@ -287,7 +324,10 @@ mod tests {
             panic!("no reason")
         };
         assert!(what.contains("`mnth`") && hint.unwrap().contains("did you mean `month`?"));
-        assert_eq!(code("{{ env.HOME }}"), Code::NotOffered);
+        assert_eq!(code("{{ env.HOME }}"), Code::NotAllowed);
+        assert_eq!(code("{{ env.HOME | default('a') }}"), Code::NotAllowed);
+        assert_eq!(code("{{ env['HOME'] }}"), Code::WrongValue);
+        assert_eq!(code("{{ env.UNSET }}"), Code::UnknownName);
         assert_eq!(code("{{ secret('a/b') }}"), Code::NotOffered);
         assert_eq!(code("{{ secret:a/b }}"), Code::NotOffered);
         assert_eq!(code("{{secret:a/b}}"), Code::NotOffered);

@@ -126,6 +126,8 @@ fn flow() -> Value {
 fn problems(flow: &Value) -> Vec<Problem> {
     let context = ReadContext {
         vars: Default::default(),
+        shared_vars: Default::default(),
+        env: Default::default(),
         run_id: RunId::new("r").expect("a run id"),
         logical_date: Default::default(),
         views: Default::default(),

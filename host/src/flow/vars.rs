@@ -34,22 +34,21 @@ pub(super) fn declare(
         }
         // Until its value is known to be good; those who use it are not to blame.
         refused.push(entry.key.as_str());
-        let given = context.vars.get(&entry.key);
+        let given = context.vars.get(&entry.key).or(context.shared_vars.get(&entry.key));
         let default = if given.is_some() { None } else { default(report, entry, &spot, templates) };
         let Some(text) = given.cloned().or(default) else { continue };
         match typed(&entry.value.shape, &text) {
             Some(value) => values.insert(entry.key.clone(), (text, value)),
             None => {
-                let what = format!(
-                    "`--var {}={text}`: the flow's own value is {}",
-                    entry.key,
-                    entry.value.kind()
-                );
-                report.take(Problem::new(
-                    Code::WrongType,
-                    Place::field("", format!("--var {}", entry.key)),
-                    what,
-                ));
+                let (name, own) = (&entry.key, entry.value.kind());
+                if context.vars.contains_key(name) {
+                    let what = format!("`--var {name}={text}`: the flow's own value is {own}");
+                    let at = Place::field("", format!("--var {name}"));
+                    report.take(Problem::new(Code::WrongType, at, what));
+                } else {
+                    let what = format!("`--vars-file` has `{text}`, and the value here is {own}");
+                    report.add(Code::WrongType, &spot, what);
+                }
                 continue;
             }
         };
@@ -65,6 +64,11 @@ pub(super) fn declare(
                 why,
             )),
             None => drop(values.insert(name.clone(), (text.clone(), text.as_str().into()))),
+        }
+    }
+    for (name, text) in &context.shared_vars {
+        if !values.contains_key(name) && !declared(tree).any(|entry| entry.key == *name) {
+            values.insert(name.clone(), (text.clone(), text.as_str().into()));
         }
     }
     refused.iter().for_each(|name| templates.refuse(name));
@@ -94,6 +98,36 @@ pub(super) fn check_given(
         let at = Place::field("", format!("--var {name}"));
         report.take(Problem::new(Code::UnknownName, at, what).hint(known_names(name, known)));
     }
+}
+
+/// The variables of a file that holds nothing else.
+pub(super) fn of_file(report: &Report, tree: &Node) -> BTreeMap<String, String> {
+    if !matches!(tree.shape, Shape::Map(_)) {
+        let what = format!("a map of names to values is due; this is {}", tree.kind());
+        report.add(Code::WrongType, &Spot { at: tree.at, path: String::new() }, what);
+    }
+    let value = |entry: &Entry| {
+        let spot = Spot::default().key(&entry.key, entry.at);
+        if let Some(why) = refused_name(&entry.key) {
+            report.add(Code::WrongValue, &spot, why);
+            return None;
+        }
+        match &entry.value.shape {
+            Shape::Text(text) => Some((entry.key.clone(), text.clone())),
+            Shape::Number(number) => Some((entry.key.clone(), number.to_string())),
+            Shape::Bool(value) => Some((entry.key.clone(), value.to_string())),
+            Shape::Null | Shape::Refused | Shape::List(_) | Shape::Map(_) => {
+                not_plain(report, &entry.value, &spot);
+                None
+            }
+        }
+    };
+    entries(tree).iter().filter_map(value).collect()
+}
+
+fn not_plain(report: &Report, node: &Node, spot: &Spot) {
+    let what = format!("a variable is text, a number, true or false; this is {}", shown(node));
+    report.add(Code::WrongType, spot, what);
 }
 
 /// The entries of `vars`. That they are a map is told elsewhere.
@@ -133,11 +167,7 @@ fn default(
         Shape::Bool(value) => Some(value.to_string()),
         Shape::Null | Shape::Refused => None,
         Shape::List(_) | Shape::Map(_) => {
-            let what = format!(
-                "a variable is text, a number, true or false; this is {}",
-                shown(&entry.value)
-            );
-            report.add(Code::WrongType, &spot, what);
+            not_plain(report, &entry.value, &spot);
             None
         }
     }

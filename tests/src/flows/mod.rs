@@ -35,6 +35,8 @@ fn files(kind: &str) -> Vec<PathBuf> {
 fn context(vars: &[(&str, &str)]) -> ReadContext {
     ReadContext {
         vars: vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        shared_vars: [].into(),
+        env: [].into(),
         run_id: RunId::new("run-1").unwrap(),
         logical_date: "2026-08-01T12:00:00Z".parse().unwrap(),
         views: "views".into(),

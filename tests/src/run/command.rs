@@ -157,6 +157,57 @@ fn runs_lists_and_shows_what_earlier_runs_did() {
 }
 
 #[test]
+fn values_come_from_the_command_line_then_a_file_then_the_flow_and_from_the_environment_where_that_is_allowed()
+ {
+    // Cargo sets it for tests.
+    let flow = "name: f
+vars: { load: append }
+source: { format: csv, path: \"{{ env.CARGO_PKG_NAME | replace('wasmhost-tests', 'in') }}.{{ ending }}\" }
+destinations: [{ name: out, format: csv, path: out, load_type: '{{ load }}' }]
+";
+    let stage = Stage::new(&[
+        ("f.yaml", flow),
+        ("in.csv", &twenty()),
+        ("shared.json", r#"{"ending": "csv", "load": "overwrite", "of_another_flow": 1}"#),
+        ("bad.yaml", "{ a: [1], run_id: x }"),
+    ]);
+    let check = |arguments: &[&str], code: i32, says: &[&str]| {
+        let ran = stage.command(&[&["check", "f.yaml"], arguments].concat());
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        says.iter()
+            .for_each(|words| assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr));
+    };
+    check(
+        &[],
+        2,
+        &[
+            "the flow reads the environment variable `CARGO_PKG_NAME`, which it may not",
+            "`--env CARGO_PKG_NAME`",
+        ],
+    );
+    let allowed = ["--env", "CARGO_PKG_NAME"];
+    check(&allowed, 2, &["the variable `ending` is not defined"]);
+    check(&[&allowed[..], &["--vars-file", "gone.yaml"]].concat(), 2, &["there is no such file"]);
+    check(
+        &[&allowed[..], &["--vars-file", "bad.yaml"]].concat(),
+        2,
+        &[
+            "bad.yaml:1:3: a: a variable is text, a number, true or false",
+            "run_id: `run_id` is a built-in name",
+        ],
+    );
+    let shared = [&allowed[..], &["--vars-file", "shared.json"]].concat();
+    check(&shared, 0, &[]);
+    let load = |more: &[&str]| {
+        let (code, evidence, said) = stage.run("f.yaml", &[&shared[..], more].concat());
+        assert_eq!(code, 0, "{said}");
+        evidence["destinations"][0]["load_type"].clone()
+    };
+    assert_eq!(load(&[]), "overwrite");
+    assert_eq!(load(&["--var", "load=append"]), "append");
+}
+
+#[test]
 fn a_flow_in_json_runs_like_the_same_flow_in_yaml() {
     let json = r#"{
   "name": "f", "vars": { "load": "append" },

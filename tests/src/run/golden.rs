@@ -56,6 +56,8 @@ fn came(path: &Path) -> String {
     let run_id = RunId::new("r1").unwrap();
     let context = ReadContext {
         vars: [].into(),
+        shared_vars: [].into(),
+        env: [].into(),
         run_id: run_id.clone(),
         logical_date: clock().now(),
         views: "views".into(),

@@ -116,6 +116,8 @@ impl Stage {
     fn read(&self, flow: &str, run_id: &RunId) -> Arc<Flow> {
         let context = ReadContext {
             vars: [].into(),
+            shared_vars: [].into(),
+            env: [].into(),
             run_id: run_id.clone(),
             logical_date: clock().now(),
             views: "views".into(),
