@@ -1,4 +1,4 @@
-"""Reads with deltalake, DuckDB and PyArrow what `tables_for_other_readers` wrote. Usage: read_back.py FOLDER"""
+"""Reads with deltalake, DuckDB, PyArrow and fastavro what `tables_for_other_readers` wrote. Usage: read_back.py FOLDER"""
 import datetime as dt
 import decimal
 import json
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import duckdb
+import fastavro
+import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
@@ -69,3 +71,15 @@ same("duckdb reads csv", [got["id"], got["text"], got["flag"], got["real"]], [PL
 lines = [json.loads(line, parse_float=str) for file in (root / "jsonl").glob("*.jsonl") for line in file.read_text().splitlines()]
 same("json reads jsonl", [[row[k] for row in lines] for k in ("id", "text", "flag")], [PLAIN[k] for k in ("id", "text", "flag")])
 same("json keeps nulls and digits", [row["price"] for row in lines], ["999999999999999999999999999999999999.99", "-1.50", None])
+
+(document,) = (root / "json").glob("*.json")
+objects = json.loads(document.read_text(), parse_float=str)
+same("json reads a document", [[row[k] for row in objects] for k in ("id", "text", "flag")], [PLAIN[k] for k in ("id", "text", "flag")])
+(file,) = (root / "arrow").glob("*.arrow")
+same("pyarrow reads arrow", pa.ipc.open_file(file).read_all().to_pydict(), RICH)
+(file,) = (root / "avro").glob("*.avro")
+with file.open("rb") as opened:
+    got = list(fastavro.reader(opened))
+wanted = {name: values for name, values in RICH.items() if name not in ("tiny", "huge")}
+utc = lambda value: value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value
+same("fastavro reads avro", {k: [utc(row[k]) for row in got] for k in wanted}, {k: [utc(v) for v in values] for k, values in wanted.items()})

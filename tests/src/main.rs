@@ -3,6 +3,7 @@
 
 mod differential;
 mod flows;
+mod formats;
 mod guests;
 mod layers;
 mod model;

@@ -17,29 +17,30 @@ use arrow::datatypes::Int32Type;
 use arrow::util::display::array_value_to_string;
 use parquet::arrow::ArrowWriter;
 use wasmhost::flow::CsvRead;
-use wasmhost::flow::JsonlRead;
+use wasmhost::flow::JsonRead;
 use wasmhost::flow::ReadFormat;
 use wasmhost::flow::Source;
 use wasmhost::name::ColumnName;
 use wasmhost::problem::Place;
 use wasmhost::source::Files;
 
-fn csv() -> CsvRead {
+pub(crate) fn csv() -> CsvRead {
     CsvRead {
         header: true,
         delimiter: b',',
         quote: b'"',
         escape: None,
+        encoding: encoding_rs::UTF_8,
         null_values: vec![],
         infer_schema_rows: None,
     }
 }
 
-fn column(name: &str) -> ColumnName {
+pub(crate) fn column(name: &str) -> ColumnName {
     ColumnName::new(name).unwrap()
 }
 
-fn source(path: &Path, format: ReadFormat) -> Source {
+pub(crate) fn source(path: &Path, format: ReadFormat) -> Source {
     Source {
         name: "main".to_owned(),
         path: path.to_owned(),
@@ -56,7 +57,7 @@ fn source(path: &Path, format: ReadFormat) -> Source {
 }
 
 /// The columns, then each batch's place and rows, NULL as `-`; or the error, with `DIR` for the folder.
-fn shown(source: &Source, batch_rows: usize, folder: &Path) -> String {
+pub(crate) fn shown(source: &Source, batch_rows: usize, folder: &Path) -> String {
     let tell = |error: String| error.replace(folder.to_str().unwrap(), "DIR");
     let found = match Files::discover(source) {
         Ok(found) => found,
@@ -98,7 +99,7 @@ fn shown(source: &Source, batch_rows: usize, folder: &Path) -> String {
     }
 }
 
-fn check(
+pub(crate) fn check(
     files: &[(&str, &str)],
     format: ReadFormat,
     change: impl FnOnce(&mut Source),
@@ -120,7 +121,7 @@ fn check_csv(files: &[(&str, &str)], right: &str) {
 }
 
 fn check_jsonl(files: &[(&str, &str)], right: &str) {
-    check(files, ReadFormat::Jsonl(JsonlRead { infer_schema_rows: None }), |_| {}, right);
+    check(files, ReadFormat::Jsonl(JsonRead { infer_schema_rows: None }), |_| {}, right);
 }
 
 #[test]
@@ -159,7 +160,7 @@ fn csv_that_is_none_is_refused_with_its_place() {
 fn csv_latin1_is_refused_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.csv"), b"a\nx\nM\xfcnchen\n").unwrap();
-    let right = "DIR/a.csv:3: the text is not UTF-8 [data]\n  hint: convert the file, as in `iconv -f latin1 -t utf-8`";
+    let right = "DIR/a.csv:3: the text is not UTF-8 [data]\n  hint: say what it is, as in `options: { encoding: windows-1252 }`";
     assert_eq!(shown(&source(folder.path(), ReadFormat::Csv(csv())), 9, folder.path()), right);
 }
 
@@ -319,7 +320,7 @@ fn json_lines_keep_late_keys_digits_and_shapes() {
     };
     check(
         &[("a.jsonl", "{\"d\": \"2024-02-29\", \"p\": 1234567890123456789012.5, \"x\": 1}\n")],
-        ReadFormat::Jsonl(JsonlRead { infer_schema_rows: None }),
+        ReadFormat::Jsonl(JsonRead { infer_schema_rows: None }),
         hinted,
         "p Decimal128(30, 2), d Date32\nDIR/a.jsonl#1: 1234567890123456789012.50|2024-02-29",
     );
@@ -327,7 +328,7 @@ fn json_lines_keep_late_keys_digits_and_shapes() {
 
 #[test]
 fn json_lines_that_are_none_are_refused_with_their_line() {
-    let shape = "JSON lines have one whole object a line, and no list around them";
+    let shape = "JSON lines have one whole object a line, and no list around them; a list is `format: json`";
     check_jsonl(
         &[("a.jsonl", "{\"a\": 1}\n[{\"a\": 1}]\n")],
         &format!(
@@ -345,10 +346,10 @@ fn json_lines_that_are_none_are_refused_with_their_line() {
             ("a.jsonl", "{\"a\": {\"b\": 1}}\n"),
             ("b.jsonl", "{\"a\": {\"b\": 1}}\n{\"a\": {\"b\": {}}}\n"),
         ],
-        "DIR/b.jsonl:2: a.b: it is an object here and a number before [data]\n  hint: one key has one shape in all lines; mend the data, or transform it before",
+        "DIR/b.jsonl:2: a.b: it is an object here and a number before [data]\n  hint: one key has one shape in all objects; mend the data, or transform it before",
     );
-    let sampled = ReadFormat::Jsonl(JsonlRead { infer_schema_rows: Some(1) });
-    let hint = "  hint: without `infer_schema_rows` all lines are looked at; `schema_hints` declares types";
+    let sampled = ReadFormat::Jsonl(JsonRead { infer_schema_rows: Some(1) });
+    let hint = "  hint: without `infer_schema_rows` all objects are looked at; `schema_hints` declares types";
     check(
         &[("a.jsonl", "{\"a\": 1}\n{\"a\": 1}\n{\"a\": 1}\n{\"b\": 1}\n")],
         sampled.clone(),
@@ -375,7 +376,7 @@ fn long_values_make_batches_of_few_rows() {
     let values = |line: &dyn Fn(usize) -> String| (0..40).map(line).collect::<String>();
     let csv_text = format!("n,t\n{}", values(&|n| format!("{n},{long}\n")));
     let lines_text = values(&|n| format!("{{\"n\":{n},\"t\":\"{long}\"}}\n"));
-    let lines = ReadFormat::Jsonl(JsonlRead { infer_schema_rows: None });
+    let lines = ReadFormat::Jsonl(JsonRead { infer_schema_rows: None });
     for (name, text, format) in
         [("a.csv", csv_text, ReadFormat::Csv(csv())), ("a.jsonl", lines_text, lines)]
     {

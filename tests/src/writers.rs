@@ -79,13 +79,16 @@ fn parquet() -> ParquetWrite {
     ParquetWrite { compression: Compression::Snappy, target_file_size: 1 << 20 }
 }
 
-fn formats() -> [WriteFormat; 4] {
+fn formats() -> [WriteFormat; 7] {
     let csv = CsvWrite { header: true, delimiter: b',', null_value: String::new() };
     [
         WriteFormat::Delta(parquet()),
         WriteFormat::Parquet(parquet()),
         WriteFormat::Csv(csv),
         WriteFormat::Jsonl {},
+        WriteFormat::Json {},
+        WriteFormat::Arrow {},
+        WriteFormat::Avro {},
     ]
 }
 

@@ -282,6 +282,9 @@ fn write_format(format: &str, options: &Fields<'_>) -> Option<WriteFormat> {
             null_value: options.text("null_value").map(|text| text.value).unwrap_or_default(),
         }),
         "jsonl" => WriteFormat::Jsonl {},
+        "json" => WriteFormat::Json {},
+        "arrow" => WriteFormat::Arrow {},
+        "avro" => WriteFormat::Avro {},
         _ => return None,
     })
 }

@@ -61,6 +61,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use arrow::datatypes::DataType;
+use encoding_rs::Encoding;
 use serde::Serialize;
 
 pub use self::load::*;
@@ -158,7 +159,17 @@ pub enum ReadFormat {
     /// A view that a flow of the same process has written.
     View {},
     /// One JSON object a line.
-    Jsonl(JsonlRead),
+    Jsonl(JsonRead),
+    /// A JSON array of objects, or one object.
+    Json(JsonRead),
+    /// Arrow IPC, a file or a stream.
+    Arrow {},
+    /// Avro object container files.
+    Avro {},
+    /// Apache ORC.
+    Orc {},
+    /// Any files: a row a file.
+    Binary {},
 }
 
 /// Options of reading CSV.
@@ -172,15 +183,17 @@ pub struct CsvRead {
     pub quote: u8,
     /// An escape within quotes; doubled quotes where `None`.
     pub escape: Option<u8>,
+    /// What bytes mean which characters; a byte-order mark wins.
+    pub encoding: &'static Encoding,
     /// Fields that mean NULL. An unquoted empty field is always NULL in a column that is not text.
     pub null_values: Vec<String>,
     /// How many rows inference looks at; all of them where `None`.
     pub infer_schema_rows: Option<usize>,
 }
 
-/// Options of reading JSON lines.
+/// Options of reading JSON.
 #[derive(Debug, Clone, Serialize)]
-pub struct JsonlRead {
+pub struct JsonRead {
     /// How many rows inference looks at; all of them where `None`.
     pub infer_schema_rows: Option<usize>,
 }
@@ -261,6 +274,12 @@ pub enum WriteFormat {
     Csv(CsvWrite),
     /// One JSON object a line.
     Jsonl {},
+    /// A JSON array of objects.
+    Json {},
+    /// Arrow IPC files.
+    Arrow {},
+    /// Avro object container files.
+    Avro {},
 }
 
 /// Options of writing Parquet, also below Delta.
@@ -319,6 +338,9 @@ impl WriteFormat {
             Self::View(_) => "view",
             Self::Csv(_) => "csv",
             Self::Jsonl {} => "jsonl",
+            Self::Json {} => "json",
+            Self::Arrow {} => "arrow",
+            Self::Avro {} => "avro",
         }
     }
 }
@@ -332,6 +354,11 @@ impl ReadFormat {
             Self::Parquet {} => "parquet",
             Self::View {} => "view",
             Self::Jsonl(_) => "jsonl",
+            Self::Json(_) => "json",
+            Self::Arrow {} => "arrow",
+            Self::Avro {} => "avro",
+            Self::Orc {} => "orc",
+            Self::Binary {} => "binary",
         }
     }
 }

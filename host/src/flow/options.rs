@@ -21,23 +21,29 @@ pub(super) static READ_OPTIONS: Block = Block {
             .formats(&["csv"]),
         field("escape", Kind::Char, "An escape within quotes; doubled quotes by default.")
             .formats(&["csv"]),
+        field(
+            "encoding",
+            Kind::Text,
+            "What bytes mean which characters, by a label of the Encoding Standard; `utf-8` by default.",
+        )
+        .formats(&["csv"]),
         field("null_values", Kind::Texts, "Fields that mean NULL.").formats(&["csv"]),
         field(
             "infer_schema_rows",
             Kind::Count,
             "How many rows inference looks at; all by default.",
         )
-        .formats(&["csv", "jsonl"]),
+        .formats(&["csv", "jsonl", "json"]),
         field("schema", Kind::Types, "The columns' types, as `schema_hints`.").formats(&["csv"]),
         field("merge_schema", Kind::Bool, "Whether files may lack columns of other files.")
-            .formats(&["csv", "parquet", "jsonl"])
+            .formats(&["csv", "parquet", "jsonl", "json", "arrow", "avro", "orc"])
             .aliases(&["mergeSchema"]),
         field(
             "allow_missing",
             Kind::Bool,
             "Whether no file at all is an empty input instead of an error.",
         )
-        .formats(&["csv", "parquet", "jsonl"]),
+        .formats(&["csv", "parquet", "jsonl", "json", "arrow", "avro", "orc", "binary"]),
     ],
 };
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::DataType;
+use encoding_rs::Encoding;
+use encoding_rs::UTF_8;
 
 use super::CsvRead;
-use super::JsonlRead;
+use super::JsonRead;
 use super::ReadFormat;
 use super::Source;
 use super::blocks::SOURCE;
@@ -127,6 +129,7 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
                 delimiter: options.character("delimiter").map_or(b',', |c| c.value),
                 quote: options.character("quote").map_or(b'"', |c| c.value),
                 escape: options.character("escape").map(|c| c.value),
+                encoding: encoding(report, options),
                 null_values: options
                     .texts("null_values")
                     .map(|texts| texts.value)
@@ -147,7 +150,23 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
         }
         "parquet" => ReadFormat::Parquet {},
         "view" => ReadFormat::View {},
-        "jsonl" => ReadFormat::Jsonl(JsonlRead { infer_schema_rows }),
+        "jsonl" => ReadFormat::Jsonl(JsonRead { infer_schema_rows }),
+        "json" => ReadFormat::Json(JsonRead { infer_schema_rows }),
+        "arrow" => ReadFormat::Arrow {},
+        "avro" => ReadFormat::Avro {},
+        "orc" => ReadFormat::Orc {},
+        "binary" => ReadFormat::Binary {},
         _ => return None,
+    })
+}
+
+/// `encoding`, UTF-8 where nothing is said or it is wrong.
+fn encoding(report: &Report, options: &Fields<'_>) -> &'static Encoding {
+    let Some(label) = options.text("encoding") else { return UTF_8 };
+    Encoding::for_label(label.value.as_bytes()).unwrap_or_else(|| {
+        let what = format!("`{}` is no encoding that is known", label.value);
+        let hint = "such as `utf-8`, `windows-1252`, `iso-8859-15`, `utf-16le`, `shift_jis`";
+        report.add_hint(Code::WrongValue, &label.spot, what, hint);
+        UTF_8
     })
 }

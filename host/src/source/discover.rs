@@ -12,8 +12,11 @@ use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 
 use super::Discovered;
+use super::Folders;
+use super::Kind;
 use super::SourceError;
 use super::judged;
+use super::kind;
 use crate::flow::ReadFormat;
 use crate::flow::Source;
 use crate::problem::Code;
@@ -24,12 +27,15 @@ use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
 use crate::storage::csv;
-use crate::storage::jsonl;
+use crate::storage::json;
 use crate::storage::listing;
 use crate::storage::listing::Listing;
 use crate::storage::listing::SourceFile;
 use crate::storage::manifest;
-use crate::storage::parquet;
+use crate::storage::tabular;
+
+/// All columns that are not named beside it.
+const ALL: &str = "*";
 
 pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
     let files = listed(source).map_err(|error| judged(error, &source.at))?;
@@ -37,6 +43,11 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
         true => declared(source),
         false => inferred(source, &files).map_err(|error| judged(error, &source.at))?,
     };
+    let folders = Folders::read(source, &listing::root(&source.path), &files, &columns)
+        .map_err(|error| judged(error, &source.at))?;
+    let own = columns.fields().iter().cloned();
+    let all = own.chain(folders.columns.iter().cloned().map(Arc::new));
+    let columns = Arc::new(Schema::new(all.collect::<Vec<_>>()));
     let mut problems = Vec::new();
     let known = || columns.fields().iter().map(|field| field.name().as_str());
     for (name, data_type) in &source.schema_hints {
@@ -55,6 +66,15 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
     let mut wanted = Vec::new();
     for (index, name) in source.columns.iter().flatten().enumerate() {
         let at = at(source, &format!("columns[{index}]"));
+        if name.as_str() == ALL && columns.column_with_name(ALL).is_none() {
+            // Those that are named have their own places.
+            let is_named = |place: &usize| {
+                let found = columns.field(*place).name();
+                source.columns.iter().flatten().any(|named| named.as_str() == found)
+            };
+            wanted.extend((0..columns.fields().len()).filter(|place| !is_named(place)));
+            continue;
+        }
         match columns.index_of(name.as_str()) {
             Ok(place) if wanted.contains(&place) => {
                 problems.push(Problem::new(
@@ -83,7 +103,8 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
         None => Arc::clone(&columns),
     };
     let (name, format) = (source.name.clone(), source.format.clone());
-    Ok(Discovered { name, format, files, schema, all_columns: columns, rows })
+    let all_columns = folders.without(&columns);
+    Ok(Discovered { name, format, files, schema, all_columns, folders, rows })
 }
 
 fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
@@ -145,14 +166,11 @@ fn no_such_view(path: &Path) -> StorageError {
 }
 
 fn inferred(source: &Source, files: &[SourceFile]) -> Result<SourceSchema, StorageError> {
-    match &source.format {
-        ReadFormat::Csv(options) => {
-            csv::infer(files, options, source.merge_schema, &source.schema_hints)
-        }
-        ReadFormat::Parquet {} | ReadFormat::View {} => {
-            parquet::infer(files, source.merge_schema, &source.schema_hints)
-        }
-        ReadFormat::Jsonl(options) => jsonl::infer(files, options, &source.schema_hints),
+    let Source { schema_hints: hints, merge_schema, .. } = source;
+    match kind(&source.format) {
+        Kind::Csv(options) => csv::infer(files, options, *merge_schema, hints),
+        Kind::Json(layout, options) => json::infer(files, layout, options, hints),
+        Kind::Typed(format) => tabular::infer(format, files, *merge_schema, hints),
     }
 }
 
@@ -178,10 +196,10 @@ fn declared(source: &Source) -> SourceSchema {
 }
 
 fn readable(format: &ReadFormat, data_type: &DataType) -> bool {
-    match format {
-        ReadFormat::Csv(_) => !data_type.is_nested() && can_cast_types(&DataType::Utf8, data_type),
-        ReadFormat::Jsonl(_) => data_type.is_nested() || can_cast_types(&DataType::Utf8, data_type),
-        ReadFormat::Parquet {} | ReadFormat::View {} => true,
+    match kind(format) {
+        Kind::Csv(_) => !data_type.is_nested() && can_cast_types(&DataType::Utf8, data_type),
+        Kind::Json(..) => data_type.is_nested() || can_cast_types(&DataType::Utf8, data_type),
+        Kind::Typed(_) => true,
     }
 }
 

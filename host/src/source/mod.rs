@@ -1,24 +1,36 @@
 //! Sources: files are discovered before anything is planned, then read once, batch by batch, in file order.
 
 mod discover;
+mod folders;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+use self::folders::Folders;
 use crate::batch::Batch;
 use crate::batch::Origin;
 use crate::batch::Positions;
+use crate::flow::CsvRead;
+use crate::flow::JsonRead;
 use crate::flow::ReadFormat;
 use crate::flow::Source;
 use crate::problem::Place;
 use crate::problem::Problem;
 use crate::storage::StorageError;
+use crate::storage::avro;
+use crate::storage::binary;
 use crate::storage::csv::CsvBatches;
-use crate::storage::jsonl::JsonlBatches;
+use crate::storage::ipc;
+use crate::storage::json::JsonBatches;
+use crate::storage::json::JsonLayout;
 use crate::storage::listing::SourceFile;
-use crate::storage::parquet::ParquetBatches;
+use crate::storage::orc;
+use crate::storage::parquet;
+use crate::storage::tabular;
+use crate::storage::tabular::Batches;
 
 /// Why a source could not be discovered or read.
 #[derive(Debug, thiserror::Error)]
@@ -42,8 +54,10 @@ pub struct Discovered {
     pub files: Vec<SourceFile>,
     /// The columns wanted, in the order wanted, all nullable.
     pub schema: SchemaRef,
-    /// All columns of the files.
+    /// All columns of the files, without those that folders name.
     pub all_columns: SchemaRef,
+    /// What folders name.
+    folders: Folders,
     /// The number of rows, where discovery saw them all.
     pub rows: Option<u64>,
 }
@@ -60,6 +74,8 @@ pub struct Files {
 #[derive(Debug)]
 struct Open {
     file: Arc<str>,
+    /// Its place among the files.
+    place: usize,
     reader: Reader,
     rows_read: u64,
 }
@@ -67,14 +83,14 @@ struct Open {
 #[derive(Debug)]
 enum Reader {
     Csv(CsvBatches),
-    Parquet(ParquetBatches),
-    Jsonl(JsonlBatches),
+    Typed(Batches),
+    Json(JsonBatches),
     /// Reads all columns, so that keys that nobody has seen are noticed, and keeps those at these places.
-    JsonlPart(JsonlBatches, Vec<usize>),
+    JsonPart(JsonBatches, Vec<usize>),
 }
 
 impl Files {
-    /// Lists the files and finds out their columns. Blocks; unless the flow limits it, CSV and JSON lines are read to the end.
+    /// Lists the files and finds out their columns. Blocks; unless the flow limits it, CSV and JSON are read to the end.
     ///
     /// # Errors
     /// Every problem that was found, or what kept it from looking.
@@ -101,15 +117,20 @@ impl Files {
                         return Ok(None);
                     };
                     let reader = self.reader(file).map_err(wrong)?;
+                    let (file, place) = (Arc::from(file.path.to_string_lossy()), self.next_file);
                     self.next_file += 1;
-                    let file = Arc::from(file.path.to_string_lossy());
-                    self.open.insert(Open { file, reader, rows_read: 0 })
+                    self.open.insert(Open { file, place, reader, rows_read: 0 })
                 }
             };
             match open.reader.next_batch().map_err(wrong)? {
                 Some(rows) if rows.num_rows() > 0 => {
                     let places = Positions::From(open.rows_read + 1);
                     open.rows_read += rows.num_rows() as u64;
+                    let Discovered { folders, schema, .. } = &self.discovered;
+                    let rows = folders.beside(open.place, rows, schema);
+                    let rows = rows
+                        .map_err(StorageError::library(Path::new(&*open.file), "name its folders"))
+                        .map_err(wrong)?;
                     return Ok(Some(Batch {
                         rows,
                         origin: Origin { file: Arc::clone(&open.file), rows: places },
@@ -122,27 +143,50 @@ impl Files {
     }
 
     fn reader(&self, file: &SourceFile) -> Result<Reader, StorageError> {
-        let Discovered { format, schema, all_columns, .. } = &self.discovered;
-        match format {
-            ReadFormat::Csv(options) => {
-                CsvBatches::open(file, options, schema, self.batch_rows).map(Reader::Csv)
+        let Discovered { format, schema, all_columns, folders, .. } = &self.discovered;
+        let schema = &folders.without(schema);
+        Ok(match kind(format) {
+            Kind::Csv(options) => {
+                Reader::Csv(CsvBatches::open(file, options, schema, self.batch_rows)?)
             }
-            ReadFormat::Parquet {} | ReadFormat::View {} => {
-                ParquetBatches::open(file, schema, self.batch_rows).map(Reader::Parquet)
+            Kind::Typed(format) => {
+                Reader::Typed(tabular::open(format, file, schema, self.batch_rows)?)
             }
             // Discovery has seen all keys, so those that are not wanted need not be decoded.
-            ReadFormat::Jsonl(options) if options.infer_schema_rows.is_none() => {
-                JsonlBatches::open(file, schema, false, self.batch_rows).map(Reader::Jsonl)
+            Kind::Json(layout, options) if options.infer_schema_rows.is_none() => {
+                Reader::Json(JsonBatches::open(file, layout, schema, false, self.batch_rows)?)
             }
-            ReadFormat::Jsonl(_) => {
+            Kind::Json(layout, _) => {
                 let places = schema
                     .fields()
                     .iter()
                     .filter_map(|field| all_columns.index_of(field.name()).ok());
-                let reader = JsonlBatches::open(file, all_columns, true, self.batch_rows)?;
-                Ok(Reader::JsonlPart(reader, places.collect()))
+                let reader = JsonBatches::open(file, layout, all_columns, true, self.batch_rows)?;
+                Reader::JsonPart(reader, places.collect())
             }
-        }
+        })
+    }
+}
+
+/// How the files of a format are read.
+enum Kind<'a> {
+    Csv(&'a CsvRead),
+    Json(JsonLayout, &'a JsonRead),
+    /// Columns have types of their own.
+    Typed(tabular::Format),
+}
+
+fn kind(format: &ReadFormat) -> Kind<'_> {
+    let typed = |look, open| Kind::Typed(tabular::Format { look, open });
+    match format {
+        ReadFormat::Csv(options) => Kind::Csv(options),
+        ReadFormat::Jsonl(options) => Kind::Json(JsonLayout::Lines, options),
+        ReadFormat::Json(options) => Kind::Json(JsonLayout::Document, options),
+        ReadFormat::Parquet {} | ReadFormat::View {} => typed(parquet::look, parquet::open),
+        ReadFormat::Arrow {} => typed(ipc::look, ipc::open),
+        ReadFormat::Avro {} => typed(avro::look, avro::open),
+        ReadFormat::Orc {} => typed(orc::look, orc::open),
+        ReadFormat::Binary {} => typed(binary::look, binary::open),
     }
 }
 
@@ -150,9 +194,9 @@ impl Reader {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, StorageError> {
         match self {
             Self::Csv(reader) => reader.next_batch(),
-            Self::Parquet(reader) => reader.next_batch(),
-            Self::Jsonl(reader) => reader.next_batch(),
-            Self::JsonlPart(reader, places) => {
+            Self::Typed(reader) => reader.next_batch(),
+            Self::Json(reader) => reader.next_batch(),
+            Self::JsonPart(reader, places) => {
                 let batch = reader.next_batch()?;
                 let projected = batch.map(|batch| batch.project(places)).transpose();
                 projected.map_err(StorageError::library(reader.path(), "choose its columns"))

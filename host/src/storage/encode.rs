@@ -8,8 +8,11 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::StorageError;
+use super::avro::AvroFile;
 use super::csv::CsvFile;
-use super::jsonl::JsonlFile;
+use super::ipc::IpcFile;
+use super::json::JsonFile;
+use super::json::JsonLayout;
 use super::parquet::ParquetFile;
 use super::parquet::Written;
 use crate::flow::WriteFormat;
@@ -24,8 +27,10 @@ pub struct Encoder {
 
 #[derive(Debug)]
 enum Kind {
+    Arrow(Box<IpcFile>),
+    Avro(Box<AvroFile>),
     Csv(CsvFile),
-    Jsonl(Box<JsonlFile>),
+    Json(Box<JsonFile>),
     Parquet(Box<ParquetFile>),
 }
 
@@ -52,6 +57,9 @@ pub fn ending(format: &WriteFormat) -> &'static str {
         WriteFormat::Delta(_) | WriteFormat::Parquet(_) | WriteFormat::View(_) => "parquet",
         WriteFormat::Csv(_) => "csv",
         WriteFormat::Jsonl {} => "jsonl",
+        WriteFormat::Json {} => "json",
+        WriteFormat::Arrow {} => "arrow",
+        WriteFormat::Avro {} => "avro",
     }
 }
 
@@ -77,7 +85,20 @@ impl Encoder {
                 CsvFile::create(file, schema, options)
                     .map_err(StorageError::io(&path, "write it"))?,
             ),
-            WriteFormat::Jsonl {} => Kind::Jsonl(Box::new(JsonlFile::create(file))),
+            WriteFormat::Jsonl {} => {
+                Kind::Json(Box::new(JsonFile::create(file, JsonLayout::Lines)))
+            }
+            WriteFormat::Json {} => {
+                Kind::Json(Box::new(JsonFile::create(file, JsonLayout::Document)))
+            }
+            WriteFormat::Arrow {} => {
+                let begun = IpcFile::create(file, schema);
+                Kind::Arrow(Box::new(begun.map_err(StorageError::library(&path, "begin it"))?))
+            }
+            WriteFormat::Avro {} => {
+                let begun = AvroFile::create(file, schema);
+                Kind::Avro(Box::new(begun.map_err(StorageError::library(&path, "begin it"))?))
+            }
         };
         Ok(Self { path, rows: 0, kind })
     }
@@ -89,26 +110,31 @@ impl Encoder {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, StorageError> {
         self.rows += batch.num_rows() as u64;
         match &mut self.kind {
-            Kind::Csv(csv) => csv
-                .write(batch)
-                .map(|()| false)
-                .map_err(StorageError::library(&self.path, "write it")),
-            Kind::Jsonl(jsonl) => jsonl
-                .write(batch)
-                .map(|()| false)
-                .map_err(StorageError::library(&self.path, "write it")),
             Kind::Parquet(parquet) => {
-                parquet.write(batch).map_err(StorageError::library(&self.path, "write it"))
+                return parquet.write(batch).map_err(StorageError::library(&self.path, "write it"));
+            }
+            Kind::Arrow(arrow) => {
+                arrow.write(batch).map_err(StorageError::library(&self.path, "write it"))?;
+            }
+            Kind::Avro(avro) => {
+                avro.write(batch).map_err(StorageError::library(&self.path, "write it"))?;
+            }
+            Kind::Csv(csv) => {
+                csv.write(batch).map_err(StorageError::library(&self.path, "write it"))?;
+            }
+            Kind::Json(json) => {
+                json.write(batch).map_err(StorageError::library(&self.path, "write it"))?;
             }
         }
+        Ok(false)
     }
 
     /// Bytes of memory that rows not yet written out take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         match &self.kind {
-            Kind::Csv(_) | Kind::Jsonl(_) => 0,
             Kind::Parquet(parquet) => parquet.memory_bytes(),
+            Kind::Arrow(_) | Kind::Avro(_) | Kind::Csv(_) | Kind::Json(_) => 0,
         }
     }
 
@@ -118,10 +144,10 @@ impl Encoder {
     /// Where the file cannot be written.
     pub fn flush(&mut self) -> Result<(), StorageError> {
         match &mut self.kind {
-            Kind::Csv(_) | Kind::Jsonl(_) => Ok(()),
             Kind::Parquet(parquet) => {
                 parquet.flush().map_err(StorageError::library(&self.path, "write it"))
             }
+            Kind::Arrow(_) | Kind::Avro(_) | Kind::Csv(_) | Kind::Json(_) => Ok(()),
         }
     }
 
@@ -133,8 +159,14 @@ impl Encoder {
         let Self { path, rows, kind } = self;
         let (file, footer) = match kind {
             Kind::Csv(csv) => (csv.finish().map_err(StorageError::io(&path, "write it"))?, None),
-            Kind::Jsonl(jsonl) => {
-                (jsonl.finish().map_err(StorageError::library(&path, "write it"))?, None)
+            Kind::Json(json) => {
+                (json.finish().map_err(StorageError::library(&path, "write it"))?, None)
+            }
+            Kind::Arrow(arrow) => {
+                (arrow.finish().map_err(StorageError::library(&path, "write it"))?, None)
+            }
+            Kind::Avro(avro) => {
+                (avro.finish().map_err(StorageError::library(&path, "write it"))?, None)
             }
             Kind::Parquet(parquet) => {
                 let Written { file, footer } =

@@ -47,6 +47,16 @@ impl SourceFile {
         Ok(Self { size: facts.len(), modified: facts.modified().ok(), path })
     }
 
+    /// When it was last changed, in microseconds since 1970 in UTC, where that is known and fits.
+    #[must_use]
+    pub fn modified_micros(&self) -> Option<i64> {
+        let at = self.modified?;
+        match at.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(after) => i64::try_from(after.as_micros()).ok(),
+            Err(before) => i64::try_from(before.duration().as_micros()).ok().map(|micros| -micros),
+        }
+    }
+
     /// Opens the file, if it is still the one that was listed.
     ///
     /// # Errors
@@ -140,6 +150,16 @@ fn walk(
 
 fn has_glob(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '[', '{'])
+}
+
+/// The folder that a listing begins in: the path itself, or what is above its first wildcard. A file's own where it is one.
+#[must_use]
+pub fn root(path: &Path) -> PathBuf {
+    match fs::metadata(path) {
+        Ok(facts) if facts.is_dir() => path.to_owned(),
+        Ok(_) => path.parent().unwrap_or(path).to_owned(),
+        Err(_) => glob_root(path),
+    }
 }
 
 /// The folder above the first component with a wildcard.

@@ -2,17 +2,22 @@
 //!
 //! Only local paths so far. Nothing here knows of runs, strategies or batches' origins.
 
+pub mod avro;
+pub mod binary;
 pub mod csv;
 pub mod delta;
 pub mod encode;
-pub mod jsonl;
+pub mod ipc;
+pub mod json;
 pub mod listing;
 pub mod manifest;
 pub mod naming;
+pub mod orc;
 pub mod parquet;
 pub mod partition;
 pub mod plain;
 pub mod sync;
+pub mod tabular;
 pub mod target;
 pub mod text;
 

@@ -1,5 +1,7 @@
 //! Partition values as text and as folder names. Each value has one spelling, and none can leave its folder.
 
+use std::path::Component;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use arrow::error::ArrowError;
 use chrono::DateTime;
 use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
+use percent_encoding::percent_decode_str;
 use percent_encoding::utf8_percent_encode;
 
 use crate::name::ColumnName;
@@ -143,10 +146,34 @@ pub fn folder<'a>(
     Ok(path)
 }
 
+/// Columns and values that a relative folder's parts name, outermost first; other parts name none.
+#[must_use]
+pub fn named(folder: &Path) -> Vec<(String, Option<String>)> {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let part = |part: Component<'_>| {
+        let (name, value) = part.as_os_str().to_str()?.split_once('=')?;
+        let value = (value != NULL_FOLDER).then(|| decoded(value));
+        (!name.is_empty()).then(|| (decoded(name), value))
+    };
+    folder.components().filter_map(part).collect()
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_name_what_they_were_made_of() {
+        let columns = ["_a b", "c"];
+        for values in [[Some("x/y=z %20"), None], [Some("\u{e4}"), Some("1")]] {
+            let values = values.map(|value| value.map(str::to_owned));
+            let path = Path::new("2024").join(folder(columns.into_iter(), &values).unwrap());
+            let expected = columns.map(str::to_owned).into_iter().zip(values);
+            assert_eq!(named(&path), expected.collect::<Vec<_>>());
+        }
+        assert!(named(Path::new("a/=b")).is_empty());
+    }
 
     #[test]
     fn folders_never_leave_their_table_and_never_fall_together() {

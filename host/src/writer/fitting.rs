@@ -13,7 +13,7 @@ use super::Target;
 use super::WriteError;
 use crate::flow::WriteFormat;
 use crate::storage::StorageError;
-use crate::storage::jsonl;
+use crate::storage::json;
 use crate::storage::plain;
 
 /// Where each column goes and as what.
@@ -58,8 +58,8 @@ impl Fitting {
                 column.null_count()
             )));
         }
-        if matches!(self.format, WriteFormat::Jsonl {})
-            && let Some(value) = jsonl::unspeakable(column.as_ref())
+        if matches!(self.format, WriteFormat::Jsonl {} | WriteFormat::Json {})
+            && let Some(value) = json::unspeakable(column.as_ref())
         {
             return Err(bad(format!("{value} has no spelling in JSON")));
         }

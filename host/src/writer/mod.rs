@@ -206,7 +206,10 @@ pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
         WriteFormat::Parquet(_)
         | WriteFormat::View(_)
         | WriteFormat::Csv(_)
-        | WriteFormat::Jsonl {} => flat::open(target, landing.rows),
+        | WriteFormat::Jsonl {}
+        | WriteFormat::Json {}
+        | WriteFormat::Arrow {}
+        | WriteFormat::Avro {} => flat::open(target, landing.rows),
     }
 }
 

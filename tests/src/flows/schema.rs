@@ -37,7 +37,7 @@ fn misspelt_and_not_offered_keys_are_not_valid() {
     for (pointer, key, bad) in [
         ("", "nmae", json!("x")),
         ("/source", "filter", json!("a > 1")),
-        ("/source", "format", json!("orc")),
+        ("/source", "format", json!("iceberg")),
         ("/destination", "load_type", json!("teleport")),
         ("/destination", "cluster_columns", json!(["a"])),
         ("/destination", "on_duplicate_key", json!("quarantine")),

@@ -379,7 +379,7 @@ fn staged(format: &WriteFormat, column: ArrayRef) -> Result<(), String> {
 
 #[test]
 fn values_that_a_target_cannot_hold_whole() {
-    let [delta, _, csv, jsonl] = formats();
+    let [delta, _, csv, jsonl, ..] = formats();
     let nanos = |values: Vec<i64>| -> ArrayRef {
         Arc::new(TimestampNanosecondArray::from(values).with_timezone("UTC"))
     };

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
+use arrow::ipc::reader::FileReader;
 use arrow::util::display::array_value_to_string;
+use arrow_avro::reader::ReaderBuilder;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 use wasmhost::flow::WriteFormat;
@@ -22,7 +26,10 @@ pub(super) fn lines(path: &Path, format: &WriteFormat) -> Vec<String> {
         WriteFormat::Parquet(_)
         | WriteFormat::View(_)
         | WriteFormat::Csv(_)
-        | WriteFormat::Jsonl {} => flat(path, format),
+        | WriteFormat::Jsonl {}
+        | WriteFormat::Json {}
+        | WriteFormat::Arrow {}
+        | WriteFormat::Avro {} => flat(path, format),
     };
     lines.sort();
     lines
@@ -53,12 +60,21 @@ fn file_rows(file: &Path, format: &WriteFormat, partition: Option<Option<String>
         }
         WriteFormat::Jsonl {} => {
             let text = fs::read_to_string(file).unwrap();
-            let object =
-                |line: &str| serde_json::from_str::<BTreeMap<String, Value>>(line).unwrap();
-            let group = |row: &BTreeMap<String, Value>| {
-                row.get("g").and_then(|g| g.as_str().map(str::to_owned))
-            };
-            text.lines().map(object).map(|row| (row["id"].to_string(), group(&row))).collect()
+            text.lines().map(|line| object(&serde_json::from_str(line).unwrap())).collect()
+        }
+        WriteFormat::Json {} => {
+            let text = fs::read_to_string(file).unwrap();
+            let rows: Vec<BTreeMap<String, Value>> = serde_json::from_str(&text).unwrap();
+            rows.iter().map(object).collect()
+        }
+        WriteFormat::Arrow {} => {
+            let reader = FileReader::try_new(File::open(file).unwrap(), None).unwrap();
+            reader.flat_map(|batch| batch_rows(&batch.unwrap())).collect()
+        }
+        WriteFormat::Avro {} => {
+            let input = BufReader::new(File::open(file).unwrap());
+            let reader = ReaderBuilder::new().build(input).unwrap();
+            reader.flat_map(|batch| batch_rows(&batch.unwrap())).collect()
         }
         WriteFormat::Csv(_) => {
             let text = fs::read_to_string(file).unwrap();
@@ -84,15 +100,19 @@ fn parquet_rows(file: &Path) -> Vec<(String, Option<String>)> {
         .unwrap()
         .build()
         .unwrap();
-    let value = |batch: &RecordBatch, name: &str, row: usize| {
+    reader.flat_map(|batch| batch_rows(&batch.unwrap())).collect()
+}
+
+fn batch_rows(batch: &RecordBatch) -> Vec<(String, Option<String>)> {
+    let value = |name: &str, row: usize| {
         let column = batch.column_by_name(name)?;
         (!column.is_null(row)).then(|| array_value_to_string(column, row).unwrap())
     };
-    let rows = |batch: RecordBatch| {
-        let row = |row| (value(&batch, "id", row).unwrap(), value(&batch, "g", row));
-        (0..batch.num_rows()).map(row).collect::<Vec<_>>()
-    };
-    reader.flat_map(|batch| rows(batch.unwrap())).collect()
+    (0..batch.num_rows()).map(|row| (value("id", row).unwrap(), value("g", row))).collect()
+}
+
+fn object(row: &BTreeMap<String, Value>) -> (String, Option<String>) {
+    (row["id"].to_string(), row.get("g").and_then(|g| g.as_str().map(str::to_owned)))
 }
 
 /// The same of a Delta table as of a version.

@@ -10,7 +10,6 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::collections::HashSet;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,6 +25,8 @@ use super::SourceSchema;
 use super::StorageError;
 use super::listing::SourceFile;
 use super::text::Guess;
+use super::text::input;
+use super::text::input::Input;
 use crate::flow::CsvRead;
 use crate::name::ColumnName;
 
@@ -87,7 +88,7 @@ pub fn infer(
 pub(super) struct Text {
     file: SourceFile,
     names: Vec<String>,
-    records: Records<File>,
+    records: Records<Input>,
     record: Record,
     nulls: Vec<String>,
     /// A record that was read to count the columns of a file without a header.
@@ -96,7 +97,7 @@ pub(super) struct Text {
 
 impl Text {
     fn open(file: &SourceFile, options: &CsvRead) -> Result<Self, StorageError> {
-        let records = Records::new(file.open()?, options);
+        let records = Records::new(input::open_encoded(file, options.encoding)?, options);
         let (nulls, names) = (options.null_values.clone(), Vec::new());
         let mut text = Self {
             file: file.clone(),

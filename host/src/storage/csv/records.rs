@@ -54,8 +54,10 @@ impl Record {
         if text.is_some_and(|text| self.ends.iter().all(|(end, _)| text.is_char_boundary(*end))) {
             return Ok(());
         }
-        let (what, hint) =
-            ("the text is not UTF-8", "convert the file, as in `iconv -f latin1 -t utf-8`");
+        let (what, hint) = (
+            "the text is not UTF-8",
+            "say what it is, as in `options: { encoding: windows-1252 }`",
+        );
         Err(RecordError::Text { line: self.line, what, hint: Some(hint) })
     }
 }
@@ -218,6 +220,7 @@ mod tests {
 
     fn shown(text: &[u8], escape: Option<u8>) -> String {
         let options = CsvRead {
+            encoding: encoding_rs::UTF_8,
             header: true,
             delimiter: b',',
             quote: b'"',
@@ -278,6 +281,7 @@ mod tests {
     #[test]
     fn byte_order_mark_is_no_text() {
         let options = CsvRead {
+            encoding: encoding_rs::UTF_8,
             header: true,
             delimiter: b',',
             quote: b'"',

@@ -1,4 +1,4 @@
-//! JSON lines to batches, by Arrow's decoder. Declared types are read as text first and then parsed strictly.
+//! JSON to batches, by Arrow's decoder. Declared types are read as text first and then parsed strictly.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use arrow::error::ArrowError;
 use arrow_json::ReaderBuilder;
 use arrow_json::reader::Decoder;
 
-use super::Lines;
+use super::JsonLayout;
+use super::records::Records;
 use crate::storage::BATCH_TEXT_BYTES;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
@@ -23,26 +24,27 @@ use crate::storage::text;
 
 /// The batches of one file.
 #[derive(Debug)]
-pub struct JsonlBatches {
-    lines: Lines,
+pub struct JsonBatches {
+    records: Records,
     schema: SchemaRef,
     decoded: SchemaRef,
     strict: bool,
     decoder: Decoder,
     batch_rows: usize,
     rows_read: u64,
-    /// The lines of the batch at hand, to find the one that is wrong.
+    /// The objects of the batch at hand with their lines, to find the one that is wrong.
     held: Vec<(u64, String)>,
 }
 
-impl JsonlBatches {
-    /// Opens a file for the columns of `schema`; keys that a line lacks are NULL. With `strict`, a key that `schema` lacks is
+impl JsonBatches {
+    /// Opens a file for the columns of `schema`; keys that an object lacks are NULL. With `strict`, a key that `schema` lacks is
     /// an error: after inference over a part of the rows, `schema` must be whole.
     ///
     /// # Errors
     /// Where the file cannot be opened, or Arrow cannot read JSON to a column's type.
     pub fn open(
         file: &SourceFile,
+        layout: JsonLayout,
         schema: &SchemaRef,
         strict: bool,
         batch_rows: usize,
@@ -52,12 +54,12 @@ impl JsonlBatches {
             false => field.as_ref().clone(),
         };
         let decoded = Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()));
-        let lines = Lines::open(file)?;
+        let records = Records::open(file, layout)?;
         let decoder = decoder(&decoded, strict, batch_rows)
             .map_err(StorageError::library(&file.path, "read JSON to its types"))?;
         let schema = Arc::clone(schema);
         Ok(Self {
-            lines,
+            records,
             schema,
             decoded,
             strict,
@@ -71,24 +73,27 @@ impl JsonlBatches {
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.lines.path
+        &self.records.path
     }
 
     /// The next rows; `None` at the end.
     ///
     /// # Errors
-    /// Where a line is no object, has a key that is not known, or a value that is not of its column's type.
+    /// Where something is no object, has a key that is not known, or a value that is not of its column's type.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, StorageError> {
         self.held.clear();
         let mut bytes = 0;
-        while self.held.len() < self.batch_rows && bytes < BATCH_TEXT_BYTES && self.lines.next()? {
-            bytes += self.lines.text.len();
-            if !self.lines.text.trim_ascii_start().starts_with('{') {
-                return Err(self.lines.wrong("the line is no object".to_owned()));
+        while self.held.len() < self.batch_rows
+            && bytes < BATCH_TEXT_BYTES
+            && self.records.next()?
+        {
+            bytes += self.records.text.len();
+            if !self.records.text.trim_ascii_start().starts_with('{') {
+                return Err(self.records.wrong("this is no object".to_owned()));
             }
-            self.held.push((self.lines.line, self.lines.text.clone()));
-            let decoded = self.decoder.decode(self.lines.text.as_bytes());
-            // A broken line may look unfinished only; the decoder counts it, and more than one object, as rows.
+            self.held.push((self.records.line, self.records.text.clone()));
+            let decoded = self.decoder.decode(self.records.text.as_bytes());
+            // A broken object may look unfinished only; the decoder counts it, and more than one object, as rows.
             if decoded.is_err()
                 || self.decoder.has_partial_record()
                 || self.decoder.len() != self.held.len()
@@ -111,7 +116,7 @@ impl JsonlBatches {
                 let line = self.held.get(misfit.index).map(|(line, _)| *line);
                 let row = Some(self.rows_read + misfit.index as u64 + 1);
                 let at = DataPlace { line, row, column: Some(field.name().clone()) };
-                StorageError::data(&self.lines.path, at, misfit.what)
+                StorageError::data(&self.records.path, at, misfit.what)
             })
         });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
@@ -119,17 +124,17 @@ impl JsonlBatches {
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &rows)
             .map(Some)
-            .map_err(StorageError::library(&self.lines.path, "make a batch of its rows"))
+            .map_err(StorageError::library(&self.records.path, "make a batch of its rows"))
     }
 
-    /// The first line of the batch that does not decode alone, and why.
+    /// The first object of the batch that does not decode alone, and why.
     fn explain(&self) -> StorageError {
         for (index, (line, text)) in self.held.iter().enumerate() {
             let what = match self.alone(text) {
                 Ok(Some(batch)) if batch.num_rows() == 1 => continue,
                 Ok(_) => super::infer::object(text)
                     .err()
-                    .unwrap_or_else(|| "the line is not one object".to_owned()),
+                    .unwrap_or_else(|| "this is not one object".to_owned()),
                 Err(error) => said(&error),
             };
             let at = DataPlace {
@@ -137,10 +142,10 @@ impl JsonlBatches {
                 row: Some(self.rows_read + index as u64 + 1),
                 column: None,
             };
-            return StorageError::data(&self.lines.path, at, what)
-                .hint("without `infer_schema_rows` all lines are looked at; `schema_hints` declares types");
+            return StorageError::data(&self.records.path, at, what)
+                .hint("without `infer_schema_rows` all objects are looked at; `schema_hints` declares types");
         }
-        self.lines.wrong("the lines before this one do not decode".to_owned())
+        self.records.wrong("the objects before this one do not decode".to_owned())
     }
 
     fn alone(&self, text: &str) -> Result<Option<RecordBatch>, ArrowError> {

@@ -1,4 +1,4 @@
-//! Batches to JSON lines, NULL spelt out. Values that JSON has no spelling for are errors, not `null`.
+//! Batches to JSON, NULL spelt out. Values that JSON has no spelling for are errors, not `null`.
 
 use std::fmt;
 use std::fs::File;
@@ -12,17 +12,23 @@ use arrow::datatypes::Float16Type;
 use arrow::datatypes::Float32Type;
 use arrow::datatypes::Float64Type;
 use arrow::error::ArrowError;
+use arrow_json::ArrayWriter;
 use arrow_json::LineDelimitedWriter;
 use arrow_json::WriterBuilder;
 
-/// A file of JSON lines that grows.
-pub struct JsonlFile {
-    writer: LineDelimitedWriter<BufWriter<File>>,
+use super::JsonLayout;
+
+/// A JSON file that grows.
+pub struct JsonFile(Growing);
+
+enum Growing {
+    Lines(LineDelimitedWriter<BufWriter<File>>),
+    Document(ArrayWriter<BufWriter<File>>),
 }
 
-impl fmt::Debug for JsonlFile {
+impl fmt::Debug for JsonFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JsonlFile").finish_non_exhaustive()
+        f.debug_struct("JsonFile").finish_non_exhaustive()
     }
 }
 
@@ -49,14 +55,16 @@ pub fn unsupported(data_type: &DataType) -> Option<&'static str> {
     }
 }
 
-impl JsonlFile {
+impl JsonFile {
     /// Begins a file.
     #[must_use]
-    pub fn create(file: File) -> Self {
-        let writer = WriterBuilder::new()
-            .with_explicit_nulls(true)
-            .build(BufWriter::with_capacity(256 * 1024, file));
-        Self { writer }
+    pub fn create(file: File, layout: JsonLayout) -> Self {
+        let output = BufWriter::with_capacity(256 * 1024, file);
+        let builder = WriterBuilder::new().with_explicit_nulls(true);
+        Self(match layout {
+            JsonLayout::Lines => Growing::Lines(builder.build(output)),
+            JsonLayout::Document => Growing::Document(builder.build(output)),
+        })
     }
 
     /// Adds rows.
@@ -64,16 +72,28 @@ impl JsonlFile {
     /// # Errors
     /// Where the file cannot be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        self.writer.write(batch)
+        match &mut self.0 {
+            Growing::Lines(writer) => writer.write(batch),
+            Growing::Document(writer) => writer.write(batch),
+        }
     }
 
     /// Ends the file; it is not synced yet.
     ///
     /// # Errors
     /// Where the file cannot be written.
-    pub fn finish(mut self) -> Result<File, ArrowError> {
-        self.writer.finish()?;
-        self.writer.into_inner().into_inner().map_err(|error| ArrowError::from(error.into_error()))
+    pub fn finish(self) -> Result<File, ArrowError> {
+        let output = match self.0 {
+            Growing::Lines(mut writer) => {
+                writer.finish()?;
+                writer.into_inner()
+            }
+            Growing::Document(mut writer) => {
+                writer.finish()?;
+                writer.into_inner()
+            }
+        };
+        output.into_inner().map_err(|error| ArrowError::from(error.into_error()))
     }
 }
 

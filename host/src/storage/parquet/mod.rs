@@ -1,9 +1,8 @@
-//! Parquet: schemas of several files made one, batches with only the columns asked for, and writing.
+//! Parquet: what footers tell, batches with only the columns asked for, and writing.
 
 mod read;
 mod write;
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -22,69 +21,20 @@ use super::SourceSchema;
 use super::StorageError;
 use super::listing::SourceFile;
 use super::plain;
-use crate::name::ColumnName;
 
-pub use self::read::ParquetBatches;
+pub use self::read::open;
 pub use self::write::ParquetFile;
 pub use self::write::Written;
 pub use self::write::unsupported;
 
-/// The columns of all files. A name has one type in all of them, or a declared one.
+/// The columns and the number of rows that a file's footer tells.
 ///
 /// # Errors
-/// Where a file is no Parquet, where a name has several types and no hint, and where files differ without `merge_schema`.
-pub fn infer(
-    files: &[SourceFile],
-    merge_schema: bool,
-    hints: &BTreeMap<ColumnName, DataType>,
-) -> Result<SourceSchema, StorageError> {
-    let mut columns: Vec<(Field, &SourceFile)> = Vec::new();
-    let mut rows = 0_u64;
-    for file in files {
-        let footer = footer(file)?;
-        rows += footer_rows(&footer);
-        let schema = plain::plain_schema(footer.schema());
-        for field in schema.fields() {
-            match columns.iter().find(|(known, _)| known.name() == field.name()) {
-                None if !merge_schema && file != &files[0] => {
-                    let what = format!("`{}` has no such column", files[0].path.display());
-                    return Err(differs(file, field.name(), what));
-                }
-                None => columns.push((field.as_ref().clone().with_nullable(true), file)),
-                Some((known, first)) => {
-                    let hinted = hints.keys().any(|name| name.as_str() == field.name());
-                    if known.data_type() != field.data_type() && !hinted {
-                        let what = format!(
-                            "it is {} here and {} in `{}`",
-                            field.data_type(),
-                            known.data_type(),
-                            first.path.display()
-                        );
-                        return Err(StorageError::data(&file.path, DataPlace::column(field.name()), what)
-                            .hint("declare one type for it in `schema_hints`; values that do not fit are an error"));
-                    }
-                }
-            }
-        }
-        if !merge_schema
-            && let Some((lacking, _)) =
-                columns.iter().find(|(known, _)| schema.column_with_name(known.name()).is_none())
-        {
-            let what = format!("this file lacks it; `{}` has it", files[0].path.display());
-            return Err(differs(file, lacking.name(), what));
-        }
-    }
-    let fields = columns.into_iter().map(|(field, _)| {
-        let hint = hints
-            .iter()
-            .find(|(name, _)| name.as_str() == field.name())
-            .map(|(_, hint)| hint.clone());
-        if let Some(hint) = hint { field.with_data_type(hint) } else { field }
-    });
-    Ok(SourceSchema {
-        columns: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
-        rows: Some(rows),
-    })
+/// Where the file is no Parquet.
+pub fn look(file: &SourceFile) -> Result<SourceSchema, StorageError> {
+    let footer = footer(file)?;
+    let columns = SchemaRef::clone(footer.schema());
+    Ok(SourceSchema { columns, rows: Some(footer_rows(&footer)) })
 }
 
 /// The number of rows that a file's footer tells.
@@ -105,11 +55,6 @@ pub fn schema(file: &SourceFile) -> Result<SchemaRef, StorageError> {
 
 fn footer_rows(footer: &ArrowReaderMetadata) -> u64 {
     u64::try_from(footer.metadata().file_metadata().num_rows()).unwrap_or(0)
-}
-
-fn differs(file: &SourceFile, column: &str, what: String) -> StorageError {
-    StorageError::data(&file.path, DataPlace::column(column), what)
-        .hint("`merge_schema: true` takes the columns of all files; what a file lacks is NULL")
 }
 
 fn footer(file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {

@@ -114,7 +114,10 @@ pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, S
             WriteFormat::Parquet(_)
             | WriteFormat::View(_)
             | WriteFormat::Csv(_)
-            | WriteFormat::Jsonl {} => folder::inspect(path, format)?,
+            | WriteFormat::Jsonl {}
+            | WriteFormat::Json {}
+            | WriteFormat::Arrow {}
+            | WriteFormat::Avro {} => folder::inspect(path, format)?,
         },
     };
     Ok(TargetFacts { path: path.to_owned(), state })

@@ -8,8 +8,9 @@ use arrow::datatypes::FieldRef;
 use arrow::datatypes::TimeUnit;
 
 use crate::flow::WriteFormat;
+use crate::storage::avro;
 use crate::storage::csv;
-use crate::storage::jsonl;
+use crate::storage::json;
 use crate::storage::parquet;
 use crate::storage::plain::plain_type;
 use crate::storage::text::utc;
@@ -21,7 +22,9 @@ pub(super) fn written(format: &WriteFormat, data_type: &DataType) -> Result<Data
         WriteFormat::Delta(_) => return delta(&plain),
         WriteFormat::Parquet(_) | WriteFormat::View(_) => parquet::unsupported(&plain),
         WriteFormat::Csv(_) => csv::unsupported(&plain),
-        WriteFormat::Jsonl {} => jsonl::unsupported(&plain),
+        WriteFormat::Jsonl {} | WriteFormat::Json {} => json::unsupported(&plain),
+        WriteFormat::Arrow {} => None,
+        WriteFormat::Avro {} => avro::unsupported(&plain),
     };
     unsupported.map_or(Ok(plain), |why| Err(why.to_owned()))
 }

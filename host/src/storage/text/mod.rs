@@ -1,6 +1,7 @@
 //! Values written as text: which type a column of them has, and what they are as that type.
 
 mod guess;
+pub mod input;
 mod parse;
 
 use std::sync::Arc;

@@ -23,6 +23,7 @@ use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
 use crate::problem::known_names;
+use crate::storage::avro;
 use crate::storage::partition;
 use crate::storage::text::utc;
 use crate::table::DELETED_AT;
@@ -136,6 +137,14 @@ impl Check<'_> {
                     ),
                 };
                 self.add(Code::Schema, "columns", what, "rename one of them, or leave it out");
+            }
+        }
+        if let WriteFormat::Avro {} = self.format {
+            for field in self.schema.fields().iter().filter(|field| !avro::is_name(field.name())) {
+                let what = format!("`{}` is no name that Avro has", field.name());
+                let hint =
+                    "Avro has ASCII letters, digits and `_`, no digit first: rename the column";
+                self.add(Code::Schema, "columns", what, hint);
             }
         }
         // A blank line is no record, so a lone NULL needs a spelling.

@@ -1,0 +1,203 @@
+//! Avro object container files: <https://avro.apache.org/docs/1.12.0/specification/#object-container-files>.
+
+use std::fs::File;
+use std::io;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::BufWriter;
+use std::io::Read as _;
+use std::io::Seek;
+use std::io::SeekFrom;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
+use arrow::datatypes::Field;
+use arrow::datatypes::Schema;
+use arrow::datatypes::SchemaRef;
+use arrow_avro::codec::Tz;
+use arrow_avro::errors::AvroError;
+use arrow_avro::reader::ReaderBuilder;
+use arrow_avro::writer::AvroWriter;
+
+use super::DataPlace;
+use super::SourceSchema;
+use super::StorageError;
+use super::listing::SourceFile;
+use super::tabular::Batches;
+
+const MAGIC: &[u8; 4] = b"Obj\x01";
+
+/// The mark between blocks.
+const SYNC_BYTES: u64 = 16;
+
+/// The columns of a file, and the rows of all its blocks.
+///
+/// # Errors
+/// Where it cannot be opened, or is no whole Avro file.
+pub fn look(file: &SourceFile) -> Result<SourceSchema, StorageError> {
+    let rows = count(file)?;
+    let reader = reader().build(BufReader::new(file.open()?));
+    let reader = reader.map_err(|error| no_avro(file, &error.to_string()))?;
+    Ok(SourceSchema { columns: reader.schema(), rows: Some(rows) })
+}
+
+/// Opens a file for the columns of `schema`; those that it lacks are NULL.
+///
+/// # Errors
+/// As [`look`].
+pub fn open(
+    file: &SourceFile,
+    schema: &SchemaRef,
+    batch_rows: usize,
+) -> Result<Batches, StorageError> {
+    // The library takes the end of a file that was cut for the end of its rows.
+    let rows = count(file)?;
+    let input = BufReader::with_capacity(1 << 20, file.open()?);
+    let reader = reader().with_batch_size(batch_rows).build(input);
+    let reader = reader.map_err(|error| no_avro(file, &error.to_string()))?;
+    let read = reader.map(|batch| Ok(batch?));
+    Ok(Batches::new(file, schema, batch_rows, Box::new(read)).due(rows))
+}
+
+fn reader() -> ReaderBuilder {
+    ReaderBuilder::new().with_tz(Tz::Utc)
+}
+
+fn no_avro(file: &SourceFile, what: &str) -> StorageError {
+    let what = format!("it is no whole Avro file: {what}");
+    StorageError::data(&file.path, DataPlace::default(), what)
+        .hint("a file that is still being written, or was cut, lacks rows")
+}
+
+/// The rows of all blocks, by their heads alone; every block has to be there to its end.
+fn count(file: &SourceFile) -> Result<u64, StorageError> {
+    let mut input = BufReader::new(file.open()?);
+    walk(&mut input, file.size).map_err(|error| no_avro(file, &error.to_string()))
+}
+
+fn walk(input: &mut (impl BufRead + Seek), size: u64) -> io::Result<u64> {
+    let mut magic = [0; 4];
+    input.read_exact(&mut magic)?;
+    if magic != *MAGIC {
+        return Err(io::Error::other("it begins otherwise"));
+    }
+    // The head is a map of text to bytes, in blocks; a negative number of entries has their bytes behind it.
+    loop {
+        match long(input)? {
+            0 => break,
+            entries @ 1.. => {
+                for _ in 0..2 * entries {
+                    let length = long(input)?;
+                    skip(input, length, size)?;
+                }
+            }
+            _ => {
+                let bytes = long(input)?;
+                skip(input, bytes, size)?;
+            }
+        }
+    }
+    let mut sync = [0; SYNC_BYTES as usize];
+    input.read_exact(&mut sync)?;
+    let mut rows = 0_u64;
+    while !input.fill_buf()?.is_empty() {
+        let count = long(input)?;
+        rows +=
+            u64::try_from(count).map_err(|_| io::Error::other("a block of less than no rows"))?;
+        let bytes = long(input)?;
+        skip(input, bytes, size)?;
+        let mut mark = [0; SYNC_BYTES as usize];
+        input.read_exact(&mut mark)?;
+        if mark != sync {
+            return Err(io::Error::other("a block does not end with the file's mark"));
+        }
+    }
+    Ok(rows)
+}
+
+/// A number of variable length, its sign in the lowest bit.
+fn long(input: &mut impl io::Read) -> io::Result<i64> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let mut byte = [0];
+        input.read_exact(&mut byte)?;
+        value |= u64::from(byte[0] & 0x7f) << shift;
+        if byte[0] & 0x80 == 0 {
+            return Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
+        }
+    }
+    Err(io::Error::other("a number is too long"))
+}
+
+fn skip(input: &mut (impl BufRead + Seek), bytes: i64, size: u64) -> io::Result<()> {
+    let at = input.stream_position()?;
+    let bytes = u64::try_from(bytes).ok().filter(|bytes| *bytes <= size.saturating_sub(at));
+    let bytes = bytes.ok_or_else(|| io::Error::other("it ends within a block"))?;
+    // Near places are in the buffer.
+    match bytes {
+        ..4_096 => io::copy(&mut input.take(bytes), &mut io::sink()).map(|_| ()),
+        _ => input.seek(SeekFrom::Start(at + bytes)).map(|_| ()),
+    }
+}
+
+/// Why a column cannot be Avro, where it cannot.
+#[must_use]
+pub fn unsupported(data_type: &DataType) -> Option<&'static str> {
+    let probe = |data_type: &DataType| {
+        let schema = Schema::new(vec![Field::new("c", data_type.clone(), true)]);
+        AvroWriter::new(Vec::new(), schema).is_ok()
+    };
+    match data_type {
+        DataType::Null => Some("it has no type: all its values are NULL; cast it to one"),
+        DataType::UInt64 => {
+            Some("Avro has no whole numbers beyond 63 bits and a sign; cast it to `decimal(20,0)`")
+        }
+        DataType::Struct(fields) if fields.iter().any(|field| !is_name(field.name())) => {
+            Some("a field in it has a name that Avro does not have")
+        }
+        DataType::Struct(fields) => fields.iter().find_map(|field| unsupported(field.data_type())),
+        DataType::List(item) | DataType::FixedSizeList(item, _) => unsupported(item.data_type()),
+        other if !probe(other) => Some("Avro has no place for it"),
+        _ => None,
+    }
+}
+
+/// Whether Avro has the name; the library would write another one without a word.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// An Avro file that grows.
+#[derive(Debug)]
+pub struct AvroFile(AvroWriter<BufWriter<File>>);
+
+impl AvroFile {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// Where it cannot be written, or the schema cannot be Avro.
+    pub fn create(file: File, schema: &SchemaRef) -> Result<Self, AvroError> {
+        let output = BufWriter::with_capacity(1 << 20, file);
+        AvroWriter::new(output, schema.as_ref().clone()).map(Self)
+    }
+
+    /// Adds rows, as a block.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), AvroError> {
+        self.0.write(batch)
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn finish(mut self) -> Result<File, AvroError> {
+        self.0.finish()?;
+        let file = self.0.into_inner().into_inner();
+        file.map_err(|error| AvroError::from(error.into_error()))
+    }
+}

@@ -1,0 +1,225 @@
+//! Files whose columns have types of their own (Parquet, Arrow, Avro, ORC): the columns of several files made one, and their rows as
+//! plain arrays of those.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::array::RecordBatchOptions;
+use arrow::array::new_null_array;
+use arrow::datatypes::DataType;
+use arrow::datatypes::Field;
+use arrow::datatypes::Schema;
+use arrow::datatypes::SchemaRef;
+
+use super::Cause;
+use super::DataPlace;
+use super::SourceSchema;
+use super::StorageError;
+use super::listing::SourceFile;
+use super::plain;
+use crate::name::ColumnName;
+
+/// The batches of an open file, as its format's library reads them.
+pub type Read = Box<dyn Iterator<Item = Result<RecordBatch, Cause>> + Send>;
+
+/// A format of such files.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// Finds a file's columns, and its number of rows where the file tells.
+    pub look: fn(&SourceFile) -> Result<SourceSchema, StorageError>,
+    /// Opens a file for the columns of a schema, and batches of so many rows; columns that it lacks are NULL.
+    pub open: fn(&SourceFile, &SchemaRef, usize) -> Result<Batches, StorageError>,
+}
+
+/// The columns of all files. A name has one type in all of them, or a declared one.
+///
+/// # Errors
+/// Where a file is not of the format, where a name has several types and no hint, and where files differ without `merge_schema`.
+pub fn infer(
+    format: Format,
+    files: &[SourceFile],
+    merge_schema: bool,
+    hints: &BTreeMap<ColumnName, DataType>,
+) -> Result<SourceSchema, StorageError> {
+    let mut columns: Vec<(Field, &SourceFile)> = Vec::new();
+    let mut rows = Some(0_u64);
+    for file in files {
+        let found = guarded(file, || (format.look)(file))?;
+        rows = rows.zip(found.rows).map(|(all, own)| all + own);
+        let schema = plain::plain_schema(&found.columns);
+        for field in schema.fields() {
+            match columns.iter().find(|(known, _)| known.name() == field.name()) {
+                None if !merge_schema && file != &files[0] => {
+                    let what = format!("`{}` has no such column", files[0].path.display());
+                    return Err(differs(file, field.name(), what));
+                }
+                None => columns.push((field.as_ref().clone().with_nullable(true), file)),
+                Some((_, first)) if *first == file => {
+                    let what = "the file has two columns of this name";
+                    return Err(StorageError::data(
+                        &file.path,
+                        DataPlace::column(field.name()),
+                        what,
+                    )
+                    .hint("give one of them another name where the file is made"));
+                }
+                Some((known, first)) => {
+                    let hinted = hints.keys().any(|name| name.as_str() == field.name());
+                    if known.data_type() != field.data_type() && !hinted {
+                        let what = format!(
+                            "it is {} here and {} in `{}`",
+                            field.data_type(),
+                            known.data_type(),
+                            first.path.display()
+                        );
+                        return Err(StorageError::data(&file.path, DataPlace::column(field.name()), what)
+                            .hint("declare one type for it in `schema_hints`; values that do not fit are an error"));
+                    }
+                }
+            }
+        }
+        if !merge_schema
+            && let Some((lacking, _)) =
+                columns.iter().find(|(known, _)| schema.column_with_name(known.name()).is_none())
+        {
+            let what = format!("this file lacks it; `{}` has it", files[0].path.display());
+            return Err(differs(file, lacking.name(), what));
+        }
+    }
+    let fields = columns.into_iter().map(|(field, _)| {
+        let hint = hints
+            .iter()
+            .find(|(name, _)| name.as_str() == field.name())
+            .map(|(_, hint)| hint.clone());
+        if let Some(hint) = hint { field.with_data_type(hint) } else { field }
+    });
+    Ok(SourceSchema { columns: Arc::new(Schema::new(fields.collect::<Vec<_>>())), rows })
+}
+
+/// Opens a file for the columns of `schema`; those that it lacks are NULL.
+///
+/// # Errors
+/// Where it cannot be opened, or is not of the format.
+pub fn open(
+    format: Format,
+    file: &SourceFile,
+    schema: &SchemaRef,
+    batch_rows: usize,
+) -> Result<Batches, StorageError> {
+    guarded(file, || (format.open)(file, schema, batch_rows))
+}
+
+/// What a library does with a file. Some of them stop at what they did not expect: the file is at fault, and is named.
+fn guarded<T>(
+    file: &SourceFile,
+    work: impl FnOnce() -> Result<T, StorageError>,
+) -> Result<T, StorageError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
+        let what = format!("its reader stopped: {said}");
+        Err(StorageError::data(&file.path, DataPlace::default(), what)
+            .hint("the file is damaged, or of another format than it seems"))
+    })
+}
+
+fn differs(file: &SourceFile, column: &str, what: String) -> StorageError {
+    StorageError::data(&file.path, DataPlace::column(column), what)
+        .hint("`merge_schema: true` takes the columns of all files; what a file lacks is NULL")
+}
+
+/// Where the wanted columns are among a file's own, ascending and each once; those that it lacks are left out.
+#[must_use]
+pub fn places(wanted: &Schema, own: &Schema) -> Vec<usize> {
+    let mut places: Vec<usize> =
+        wanted.fields().iter().filter_map(|field| own.index_of(field.name()).ok()).collect();
+    places.sort_unstable();
+    places
+}
+
+/// The batches of one file, as columns of a schema.
+pub struct Batches {
+    file: SourceFile,
+    schema: SchemaRef,
+    read: Read,
+    /// What is left of a batch of the library's, which may be as long as the file.
+    rest: Option<RecordBatch>,
+    batch_rows: usize,
+    rows_read: u64,
+    rows_due: Option<u64>,
+}
+
+impl std::fmt::Debug for Batches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batches")
+            .field("file", &self.file)
+            .field("rows_read", &self.rows_read)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Batches {
+    /// The rows of `file` as columns of `schema`, found by name; those that the file lacks are NULL.
+    #[must_use]
+    pub fn new(file: &SourceFile, schema: &SchemaRef, batch_rows: usize, read: Read) -> Self {
+        let (file, schema) = (file.clone(), Arc::clone(schema));
+        let batch_rows = batch_rows.max(1);
+        Self { file, schema, read, rest: None, batch_rows, rows_read: 0, rows_due: None }
+    }
+
+    /// The same, where the file tells how many rows there are: fewer are an error.
+    #[must_use]
+    pub fn due(self, rows: u64) -> Self {
+        Self { rows_due: Some(rows), ..self }
+    }
+
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// Where the file is damaged, and where a value does not fit its column's declared type.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, StorageError> {
+        let path = &self.file.path;
+        let batch = match self.rest.take() {
+            Some(rest) => rest,
+            None => match guarded(&self.file, || Ok(self.read.next()))? {
+                Some(batch) => batch.map_err(StorageError::library(path, "read its rows"))?,
+                None => return self.ended(),
+            },
+        };
+        let rows = self.batch_rows.min(batch.num_rows());
+        if rows < batch.num_rows() {
+            self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
+        }
+        let batch = batch.slice(0, rows);
+        let columns = self.schema.fields().iter().map(|field| {
+            let Some(column) = batch.column_by_name(field.name()) else {
+                return Ok(new_null_array(field.data_type(), rows));
+            };
+            plain::cast_exact(column, field.data_type()).map_err(|misfit| {
+                let row = Some(self.rows_read + misfit.index as u64 + 1);
+                let at = DataPlace { line: None, row, column: Some(field.name().clone()) };
+                StorageError::data(path, at, misfit.what)
+                    .hint("declare a type in `schema_hints` that holds all values")
+            })
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        self.rows_read += rows as u64;
+        let rows = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &rows)
+            .map(Some)
+            .map_err(StorageError::library(path, "make a batch of its rows"))
+    }
+
+    fn ended(&self) -> Result<Option<RecordBatch>, StorageError> {
+        match self.rows_due {
+            Some(due) if due != self.rows_read => {
+                let what = format!("it says that it has {due} rows, and has {}", self.rows_read);
+                Err(StorageError::data(&self.file.path, DataPlace::default(), what))
+            }
+            _ => Ok(None),
+        }
+    }
+}
