@@ -151,13 +151,15 @@ pub(super) static SOURCE: Block = Block {
         later("query", "needs a query engine, which this version does not have").aliases(&["sql"]),
         later("filter", "(rows left out while reading) is not in this version")
             .aliases(&["filter_expression"]),
-        later(
+        field(
             "version_as_of",
-            "belongs to Delta and Iceberg sources, which this version does not have",
+            Kind::Whole,
+            "Delta: the version that is read; the newest by default.",
         ),
-        later(
+        field(
             "timestamp_as_of",
-            "belongs to Delta and Iceberg sources, which this version does not have",
+            Kind::Text,
+            "Delta: the version of that time is read, such as `2026-08-01` or `2026-08-01T12:00:00Z`.",
         ),
         later("watermark_columns", INCREMENTAL),
         later("backward_days", INCREMENTAL),

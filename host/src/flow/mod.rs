@@ -61,6 +61,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use arrow::datatypes::DataType;
+use chrono::DateTime;
+use chrono::Utc;
 use encoding_rs::Encoding;
 use serde::Serialize;
 
@@ -170,6 +172,20 @@ pub enum ReadFormat {
     Orc {},
     /// Any files: a row a file.
     Binary {},
+    /// A Delta table.
+    Delta(AsOf),
+}
+
+/// Which version of a table is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AsOf {
+    /// The one that is the newest when the run begins.
+    Newest {},
+    /// The one of this number; 0 is the first.
+    Version(u64),
+    /// The newest one that is not younger.
+    Timestamp(DateTime<Utc>),
 }
 
 /// Options of reading CSV.
@@ -359,6 +375,7 @@ impl ReadFormat {
             Self::Avro {} => "avro",
             Self::Orc {} => "orc",
             Self::Binary {} => "binary",
+            Self::Delta(_) => "delta",
         }
     }
 }

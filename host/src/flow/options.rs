@@ -43,7 +43,7 @@ pub(super) static READ_OPTIONS: Block = Block {
             Kind::Bool,
             "Whether no file at all is an empty input instead of an error.",
         )
-        .formats(&["csv", "parquet", "jsonl", "json", "arrow", "avro", "orc", "binary"]),
+        .formats(&["csv", "parquet", "jsonl", "json", "arrow", "avro", "orc", "binary", "delta"]),
     ],
 };
 

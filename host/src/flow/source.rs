@@ -3,9 +3,14 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::DataType;
+use chrono::DateTime;
+use chrono::NaiveDate;
+use chrono::NaiveDateTime;
+use chrono::Utc;
 use encoding_rs::Encoding;
 use encoding_rs::UTF_8;
 
+use super::AsOf;
 use super::CsvRead;
 use super::JsonRead;
 use super::ReadFormat;
@@ -66,11 +71,15 @@ pub(super) fn read<'a>(
     let format = format?.value;
     options.keep_used_by(format);
     let schema_hints = schema_hints(report, hints, &options);
+    let as_of = as_of(report, &fields, format);
     let path = path?;
     Some(Source {
         name,
         path: path.value,
-        format: read_format(report, format, &options)?,
+        format: match format {
+            "delta" => ReadFormat::Delta(as_of),
+            format => read_format(report, format, &options)?,
+        },
         columns: columns.map(|columns| columns.value),
         schema_hints,
         merge_schema: options.flag("merge_schema").is_some_and(|flag| flag.value),
@@ -80,6 +89,51 @@ pub(super) fn read<'a>(
         source_complete,
         at: report.place(spot),
     })
+}
+
+/// Which version of the table is asked for; files have one only.
+fn as_of(report: &Report, fields: &Fields<'_>, format: &str) -> AsOf {
+    let version = fields.whole("version_as_of");
+    let time = fields.text("timestamp_as_of");
+    for name in ["version_as_of", "timestamp_as_of"] {
+        if format != "delta" && fields.get(name).is_some() {
+            let what = format!("`{format}` has no versions");
+            let hint = "leave it out; Delta tables have versions";
+            report.add_hint(Code::Contradiction, &fields.key_of(name), what, hint);
+        }
+    }
+    match (version, time) {
+        (Some(_), Some(time)) => {
+            let what = "`version_as_of` and `timestamp_as_of` are two ways to say which version";
+            report.add_hint(Code::Contradiction, &time.spot, what, "keep one of them");
+            AsOf::Newest {}
+        }
+        (Some(version), None) => AsOf::Version(version.value),
+        (None, Some(time)) => match moment(&time.value) {
+            Some(at) => AsOf::Timestamp(at),
+            None => {
+                let what = format!("`{}` is no time", time.value);
+                let hint = "such as `2026-08-01`, `2026-08-01 12:00:00` (both UTC) or `2026-08-01T12:00:00+02:00`";
+                report.add_hint(Code::WrongValue, &time.spot, what, hint);
+                AsOf::Newest {}
+            }
+        },
+        (None, None) => AsOf::Newest {},
+    }
+}
+
+/// A day's first moment, or a moment; in UTC where no zone is said.
+fn moment(text: &str) -> Option<DateTime<Utc>> {
+    let text = text.trim();
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Some(at.to_utc());
+    }
+    let day =
+        NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(|day| day.and_hms_opt(0, 0, 0));
+    let at = ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f"]
+        .iter()
+        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+    day.or(at).map(|at| at.and_utc())
 }
 
 /// Whether the source holds the full current state, as it says itself.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use arrow::compute::can_cast_types;
 use arrow::datatypes::DataType;
 use arrow::datatypes::Field;
+use arrow::datatypes::FieldRef;
 use arrow::datatypes::Schema;
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
 use super::Discovered;
@@ -17,6 +19,7 @@ use super::Kind;
 use super::SourceError;
 use super::judged;
 use super::kind;
+use crate::flow::AsOf;
 use crate::flow::ReadFormat;
 use crate::flow::Source;
 use crate::problem::Code;
@@ -27,6 +30,7 @@ use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
 use crate::storage::csv;
+use crate::storage::delta;
 use crate::storage::json;
 use crate::storage::listing;
 use crate::storage::listing::Listing;
@@ -38,16 +42,8 @@ use crate::storage::tabular;
 const ALL: &str = "*";
 
 pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
-    let files = listed(source).map_err(|error| judged(error, &source.at))?;
-    let SourceSchema { columns, rows } = match files.is_empty() {
-        true => declared(source),
-        false => inferred(source, &files).map_err(|error| judged(error, &source.at))?,
-    };
-    let folders = Folders::read(source, &listing::root(&source.path), &files, &columns)
-        .map_err(|error| judged(error, &source.at))?;
-    let own = columns.fields().iter().cloned();
-    let all = own.chain(folders.columns.iter().cloned().map(Arc::new));
-    let columns = Arc::new(Schema::new(all.collect::<Vec<_>>()));
+    let Found { files, columns, folders, rows } =
+        found(source).map_err(|error| judged(error, &source.at))?;
     let mut problems = Vec::new();
     let known = || columns.fields().iter().map(|field| field.name().as_str());
     for (name, data_type) in &source.schema_hints {
@@ -107,6 +103,70 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
     Ok(Discovered { name, format, files, schema, all_columns, folders, rows })
 }
 
+/// What is there, before anybody asks for columns.
+struct Found {
+    files: Vec<SourceFile>,
+    columns: SchemaRef,
+    folders: Folders,
+    rows: Option<u64>,
+}
+
+fn found(source: &Source) -> Result<Found, StorageError> {
+    if let ReadFormat::Delta(as_of) = source.format {
+        return table(source, as_of);
+    }
+    let files = listed(source)?;
+    let SourceSchema { columns, rows } = match files.is_empty() {
+        true => declared(source),
+        false => inferred(source, &files)?,
+    };
+    let folders = Folders::read(source, &listing::root(&source.path), &files, &columns)?;
+    let own = columns.fields().iter().cloned();
+    let all = own.chain(folders.columns.iter().cloned().map(Arc::new));
+    let columns = Arc::new(Schema::new(all.collect::<Vec<_>>()));
+    Ok(Found { files, columns, folders, rows })
+}
+
+/// A table tells its files and columns itself.
+fn table(source: &Source, as_of: AsOf) -> Result<Found, StorageError> {
+    let path = &source.path;
+    let Some(stored) = delta::read(path, as_of)? else {
+        if source.allow_missing {
+            let SourceSchema { columns, rows } = declared(source);
+            return Ok(Found { files: Vec::new(), columns, folders: Folders::default(), rows });
+        }
+        return Err(StorageError::Missing {
+            path: path.clone(),
+            what: "there is no Delta table".to_owned(),
+            hint: "`allow_missing: true` takes it as an empty input".to_owned(),
+        });
+    };
+    let hinted = |field: &FieldRef| {
+        let hint = source.schema_hints.iter().find(|(name, _)| name.as_str() == field.name());
+        let data_type = hint.map_or(field.data_type(), |(_, hint)| hint).clone();
+        Field::new(field.name(), data_type, true)
+    };
+    let fields: Vec<_> = stored.columns.fields().iter().map(hinted).collect();
+    let (kept, own): (Vec<_>, Vec<_>) = fields.iter().cloned().partition(|field| {
+        stored.partition_columns.iter().any(|column| column.as_str() == field.name())
+    });
+    let files: Vec<SourceFile> = stored
+        .files
+        .iter()
+        .map(|file| SourceFile::look(file.path.clone()))
+        .collect::<Result<_, _>>()?;
+    let values = stored.files.iter().map(|file| file.values.clone()).collect();
+    // The log has them in its own order of partition columns.
+    let order = stored.partition_columns.iter();
+    let kept = order
+        .filter_map(|column| kept.iter().find(|field| field.name() == column.as_str()).cloned());
+    let folders = Folders::of_table(source, kept.collect(), values, &files, &Schema::new(own))?;
+    let lineage = folders.columns.iter().skip(stored.partition_columns.len()).cloned();
+    let columns = Arc::new(Schema::new(fields.into_iter().chain(lineage).collect::<Vec<_>>()));
+    let rows = stored.files.iter().map(|file| file.rows).sum();
+    Ok(Found { files, columns, folders, rows })
+}
+
 fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
     let Source { path, recursive, path_glob_filter, allow_missing, .. } = source;
     if let ReadFormat::View {} = source.format
@@ -125,7 +185,7 @@ fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
     if path.join("_delta_log").is_dir() {
         let what = "a Delta table is there, whose folder also holds files of rows that are gone";
         let error = StorageError::data(path, DataPlace::default(), what);
-        return Err(error.hint("this version reads no Delta tables; name a folder of plain files"));
+        return Err(error.hint("read it with `format: delta`, or name a folder of plain files"));
     }
     let files = match path.is_dir() {
         true => manifest::counted(path, &manifest::current(path)?, files),

@@ -24,6 +24,7 @@ use crate::storage::DataPlace;
 use crate::storage::StorageError;
 use crate::storage::listing::SourceFile;
 use crate::storage::partition;
+use crate::storage::partition::Values;
 use crate::storage::text::utc;
 
 const FILE_PATH: &str = "__file_path";
@@ -84,13 +85,25 @@ impl Folders {
                 return Err(StorageError::data(&file.path, DataPlace::default(), what)
                     .hint("all files of a source lie below folders of the same names"));
             }
-            let read = columns.iter().zip(found).map(|(column, (_, value))| match value {
-                None => Ok(new_null_array(column.data_type(), 1)),
-                Some(value) => partition::read(&value, column.data_type()).map_err(|misfit| {
-                    let what = format!("the folder's name: {}", misfit.what);
-                    StorageError::data(&file.path, DataPlace::column(column.name()), what)
-                }),
-            });
+            let values = columns.iter().zip(found);
+            values.map(|(column, (_, value))| one(column, value, file)).collect()
+        });
+        let values = values.collect::<Result<_, _>>()?;
+        let mut all = Self { columns, values };
+        all.add_lineage(source, files, own);
+        Ok(all)
+    }
+
+    /// The partition columns of a table, whose log has their values for each file.
+    pub(super) fn of_table(
+        source: &Source,
+        columns: Vec<Field>,
+        values: Vec<Values>,
+        files: &[SourceFile],
+        own: &Schema,
+    ) -> Result<Self, StorageError> {
+        let values = values.into_iter().zip(files).map(|(values, file)| {
+            let read = columns.iter().zip(values).map(|(column, value)| one(column, value, file));
             read.collect()
         });
         let values = values.collect::<Result<_, _>>()?;
@@ -166,4 +179,13 @@ impl Folders {
     fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name() == name)
     }
+}
+
+/// A value for all rows of a file, as an array of one row.
+fn one(column: &Field, value: Option<String>, file: &SourceFile) -> Result<ArrayRef, StorageError> {
+    let Some(value) = value else { return Ok(new_null_array(column.data_type(), 1)) };
+    partition::read(&value, column.data_type()).map_err(|misfit| {
+        let what = format!("the folder's name: {}", misfit.what);
+        StorageError::data(&file.path, DataPlace::column(column.name()), what)
+    })
 }

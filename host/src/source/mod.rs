@@ -182,7 +182,9 @@ fn kind(format: &ReadFormat) -> Kind<'_> {
         ReadFormat::Csv(options) => Kind::Csv(options),
         ReadFormat::Jsonl(options) => Kind::Json(JsonLayout::Lines, options),
         ReadFormat::Json(options) => Kind::Json(JsonLayout::Document, options),
-        ReadFormat::Parquet {} | ReadFormat::View {} => typed(parquet::look, parquet::open),
+        ReadFormat::Parquet {} | ReadFormat::View {} | ReadFormat::Delta(_) => {
+            typed(parquet::look, parquet::open)
+        }
         ReadFormat::Arrow {} => typed(ipc::look, ipc::open),
         ReadFormat::Avro {} => typed(avro::look, avro::open),
         ReadFormat::Orc {} => typed(orc::look, orc::open),

@@ -15,6 +15,7 @@ mod misdeeds;
 mod page;
 mod readback;
 mod spilling;
+mod tables;
 mod verdicts;
 mod views;
 

@@ -7,6 +7,7 @@ mod protocol;
 mod rewrite;
 mod rows;
 mod stats;
+mod travel;
 
 use std::fs;
 use std::path::Path;
@@ -48,6 +49,8 @@ pub use self::rows::OpenFile;
 pub use self::rows::Piece;
 pub use self::rows::PieceRows;
 pub use self::stats::stats;
+pub use self::travel::Stored;
+pub use self::travel::read;
 
 /// A table as of its newest version when it was opened.
 #[derive(Debug)]

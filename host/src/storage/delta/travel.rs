@@ -1,0 +1,169 @@
+//! A table as a source: the files and columns of one of its versions.
+
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::path::Path;
+
+use arrow::datatypes::SchemaRef;
+use chrono::DateTime;
+use chrono::Utc;
+use deltalake::kernel::transaction::PROTOCOL;
+use deltalake::kernel::transaction::TransactionError;
+use serde_json::Value;
+use tokio::runtime::Builder;
+use tokio::runtime::Handle;
+
+use super::Snapshot;
+use super::StoredFile;
+use super::builder;
+use super::log;
+use super::open;
+use crate::flow::AsOf;
+use crate::name::ColumnName;
+use crate::storage::DataPlace;
+use crate::storage::StorageError;
+use crate::storage::plain;
+
+/// A version of a table.
+#[derive(Debug)]
+pub struct Stored {
+    /// Its number.
+    pub version: u64,
+    /// All columns.
+    pub columns: SchemaRef,
+    /// Those whose values stand in the log, not in files.
+    pub partition_columns: Vec<ColumnName>,
+    /// Its files, the oldest first.
+    pub files: Vec<StoredFile>,
+}
+
+/// Looks at a version of the table at `path`; `None` where there is no table. Blocks.
+///
+/// # Errors
+/// A log that cannot be read, a version that is not there, and whatever the table demands of its readers that we do not do.
+pub fn read(path: &Path, as_of: AsOf) -> Result<Option<Stored>, StorageError> {
+    blocking(path, async {
+        let Some(newest) = open(path).await? else { return Ok(None) };
+        let asked = match as_of {
+            AsOf::Newest {} => None,
+            AsOf::Version(version) => Some(version),
+            AsOf::Timestamp(at) => Some(version_at(path, at)?),
+        };
+        let snapshot = match asked {
+            Some(version) => at_version(path, &newest, version).await?,
+            None => newest,
+        };
+        stored(path, &snapshot).await.map(Some)
+    })?
+}
+
+async fn stored(path: &Path, snapshot: &Snapshot) -> Result<Stored, StorageError> {
+    let facts = snapshot.facts()?;
+    let files = snapshot.files().await?;
+    let mut refusals = unread(path, snapshot)?;
+    if files.iter().any(|file| file.hides_rows) {
+        refusals.push("deletion vectors, which hide rows of its files".to_owned());
+    }
+    if !refusals.is_empty() {
+        let what = format!("wasmhost does not read what the table has: {}", refusals.join(", "));
+        return Err(StorageError::data(path, DataPlace::default(), what).hint(
+            "let the engine that wrote it make a plain copy, or take the feature out of the table",
+        ));
+    }
+    Ok(Stored {
+        version: snapshot.version(),
+        columns: plain::plain_schema(&facts.schema),
+        partition_columns: facts.partition_columns,
+        files,
+    })
+}
+
+/// What the table demands of its readers and we do not do, by the names of the protocol.
+fn unread(path: &Path, snapshot: &Snapshot) -> Result<Vec<String>, StorageError> {
+    const DOING: &str = "read the table's metadata";
+    let state = snapshot.table.snapshot().map_err(StorageError::library(path, DOING))?;
+    let mut refusals = Vec::new();
+    match PROTOCOL.can_read_from(state.snapshot()) {
+        Err(TransactionError::UnsupportedTableFeatures(features)) => {
+            refusals.extend(features.iter().map(|feature| format!("the feature `{feature}`")));
+        }
+        other => other.map_err(StorageError::library(path, DOING))?,
+    }
+    refusals.sort();
+    let mapping = state.metadata().configuration().get("delta.columnMapping.mode");
+    if mapping.is_some_and(|mode| mode != "none") {
+        refusals.push("column mapping (`delta.columnMapping.mode`)".to_owned());
+    }
+    Ok(refusals)
+}
+
+async fn at_version(
+    path: &Path,
+    newest: &Snapshot,
+    version: u64,
+) -> Result<Snapshot, StorageError> {
+    if version > newest.version() {
+        let what = format!("there is no version {version}; the newest is {}", newest.version());
+        return Err(StorageError::data(path, DataPlace::default(), what));
+    }
+    let table = builder(path)?.with_version(version).load().await;
+    let table =
+        table.map_err(StorageError::library(path, "read that version of the table's log"))?;
+    let snapshot = Snapshot { path: path.to_owned(), table };
+    if snapshot.version() != version {
+        let what = format!("version {version} cannot be read any more; its log was cleaned away");
+        return Err(StorageError::data(path, DataPlace::default(), what));
+    }
+    Ok(snapshot)
+}
+
+/// The newest version that is not younger. Commits carry their times; copied logs have the times of files no more.
+fn version_at(path: &Path, at: DateTime<Utc>) -> Result<u64, StorageError> {
+    let folder = path.join("_delta_log");
+    let entries = fs::read_dir(&folder).map_err(StorageError::io(&folder, "list it"))?;
+    let number = |entry: io::Result<fs::DirEntry>| {
+        entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse::<u64>().ok()
+    };
+    let mut versions: Vec<u64> = entries.filter_map(number).collect();
+    versions.sort_unstable_by(|a, b| b.cmp(a));
+    let mut first = None;
+    for version in versions {
+        let time = time_of(path, version)?;
+        if time <= at {
+            return Ok(version);
+        }
+        first = Some(time);
+    }
+    let what = match first {
+        Some(first) => format!("no version is of {at} or before; the log begins at {first}"),
+        None => "its log has no entries, so no version has a time".to_owned(),
+    };
+    Err(StorageError::data(path, DataPlace::default(), what))
+}
+
+/// When a version was committed, as it says itself; else when its entry was written.
+fn time_of(path: &Path, version: u64) -> Result<DateTime<Utc>, StorageError> {
+    let said = |action: &Value| {
+        let info = action.get("commitInfo")?;
+        let time = info.get("inCommitTimestamp").or(info.get("timestamp"))?.as_i64()?;
+        DateTime::from_timestamp_millis(time)
+    };
+    if let Some(time) = log::entry(path, version).iter().find_map(said) {
+        return Ok(time);
+    }
+    let entry = path.join(format!("_delta_log/{version:020}.json"));
+    let facts = fs::metadata(&entry).and_then(|facts| facts.modified());
+    facts.map(DateTime::from).map_err(StorageError::io(&entry, "look at it"))
+}
+
+/// Waits for the library, on the runtime that is there or on one of its own.
+fn blocking<T>(path: &Path, work: impl Future<Output = T>) -> Result<T, StorageError> {
+    match Handle::try_current() {
+        Ok(handle) => Ok(handle.block_on(work)),
+        Err(_) => {
+            let runtime = Builder::new_current_thread().enable_all().build();
+            Ok(runtime.map_err(StorageError::io(path, "start a thread to read it"))?.block_on(work))
+        }
+    }
+}
