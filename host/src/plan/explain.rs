@@ -58,6 +58,9 @@ fn explain_source(text: &mut String, role: &str, source: &SourcePlan) {
     line(text, 0, &what);
     line(text, 1, &format!("{} file(s), {bytes} bytes", source.files.len()));
     line(text, 1, &format!("columns: {}", columns(&source.schema)));
+    if source.reads.len() < source.schema.fields().len() {
+        line(text, 1, &format!("read: {}", list(&source.reads)));
+    }
 }
 
 fn explain_chain(text: &mut String, depth: usize, chain: &ChainPlan) {

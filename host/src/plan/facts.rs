@@ -1,11 +1,15 @@
 //! What the decision needs to know, and nothing that acts: gathered by the run, handed to `resolve`.
 
+use std::collections::BTreeSet;
+
 use arrow::datatypes::SchemaRef;
 
+use crate::component::ColumnSource;
 use crate::component::Descriptor;
 use crate::component::Limits;
 use crate::component::OpenedRule;
 use crate::component::OpenedTransform;
+use crate::component::Statefulness;
 use crate::storage::listing::SourceFile;
 use crate::storage::target::TargetFacts;
 use crate::table::RunId;
@@ -55,6 +59,37 @@ pub struct ChainFacts {
     pub conditions: Option<ComponentFacts<OpenedTransform>>,
     /// A pass's component and its answers, in the order of [`Judging::benches`](super::judging::Judging::benches).
     pub passes: Vec<ComponentFacts<OpenedRule>>,
+}
+
+impl ChainFacts {
+    /// Which columns of its input, by position, anybody looks at: a stage, its rejected rows, or the result. What stages leave out
+    /// unseen need not be read.
+    #[must_use]
+    pub fn reads(&self) -> BTreeSet<usize> {
+        let mut width = self.input.fields().len();
+        let mut stages = Vec::new();
+        for stage in &self.stages {
+            stages.push((stage, width));
+            width = stage.as_ref().map_or(width, |stage| stage.opened.output.fields().len());
+        }
+        let all = |width: usize| (0..width).collect::<BTreeSet<_>>();
+        stages.into_iter().rev().fold(all(width), |needed, (stage, width)| match stage {
+            // Rows are told apart and held as they are.
+            None => all(width),
+            Some(stage) if !stage.opened.reasons.is_empty() => all(width),
+            Some(ComponentFacts { opened, .. }) => {
+                let carried = needed.iter().filter_map(|at| match opened.layout.get(*at) {
+                    Some(ColumnSource::Input(from)) => Some(*from),
+                    _ => None,
+                });
+                let keys = match &opened.statefulness {
+                    Statefulness::Keyed(keys) => keys.as_slice(),
+                    Statefulness::Stateless | Statefulness::WholeInput => &[],
+                };
+                carried.chain(opened.projection.iter().chain(keys).copied()).collect()
+            }
+        })
+    }
 }
 
 /// A component, described and opened.

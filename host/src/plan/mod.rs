@@ -80,6 +80,8 @@ pub struct SourcePlan {
     /// The columns.
     #[serde(serialize_with = "columns")]
     pub schema: SchemaRef,
+    /// Those of them that are read; the others are looked at by nobody.
+    pub reads: Vec<String>,
 }
 
 /// A file that is read.

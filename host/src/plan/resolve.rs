@@ -1,5 +1,6 @@
 //! The decision: a flow and facts become a plan, or all problems. Pure: the same input gives the same plan, byte for byte.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -53,12 +54,12 @@ pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
     Ok(Plan {
         flow: flow.name.clone(),
         flow_digest: flow.digest.clone(),
-        source: source(&flow.source, &facts.files, &facts.schema),
+        source: source(&flow.source, &facts.files, &facts.schema, Some(&facts.main.reads())),
         other_sources: flow
             .other_sources
             .iter()
             .zip(&facts.others)
-            .map(|(other, facts)| source(other, &facts.files, &facts.schema))
+            .map(|(other, facts)| source(other, &facts.files, &facts.schema, None))
             .collect(),
         main,
         max_quarantine_fraction: flow.max_quarantine_fraction,
@@ -68,7 +69,14 @@ pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
     })
 }
 
-fn source(source: &Source, files: &[SourceFile], schema: &SchemaRef) -> SourcePlan {
+fn source(
+    source: &Source,
+    files: &[SourceFile],
+    schema: &SchemaRef,
+    reads: Option<&BTreeSet<usize>>,
+) -> SourcePlan {
+    let is_read = |at: &usize| reads.is_none_or(|reads| reads.contains(at));
+    let reads = (0..schema.fields().len()).filter(is_read);
     let file = |file: &SourceFile| FilePlan { path: file.path.clone(), bytes: file.size };
     SourcePlan {
         name: source.name.clone(),
@@ -76,6 +84,7 @@ fn source(source: &Source, files: &[SourceFile], schema: &SchemaRef) -> SourcePl
         format: source.format.name(),
         files: files.iter().map(file).collect(),
         schema: Arc::clone(schema),
+        reads: reads.map(|at| schema.field(at).name().clone()).collect(),
     }
 }
 

@@ -222,6 +222,7 @@ async fn attempt(
         source,
         usize::try_from(plan.limits.batch_rows).map_or(READ_ROWS, |rows| rows.min(READ_ROWS)),
     );
+    let files = files.only(&plan.source.reads);
     let read = Arc::clone(&books.read);
     let batches = chain::source(files, move |batch| {
         read.fetch_add(batch.rows.num_rows() as u64, Ordering::Relaxed);

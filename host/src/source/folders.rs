@@ -146,29 +146,26 @@ impl Folders {
         Arc::new(Schema::new(own.cloned().collect::<Vec<_>>()))
     }
 
-    /// Rows of a file's own columns with the folders' among them, as `schema` has them.
+    /// Rows of a file's own columns with the folders' among them, as `schema` has them; what was not read is NULL.
     pub(super) fn beside(
         &self,
         file: usize,
         rows: RecordBatch,
         schema: &SchemaRef,
     ) -> Result<RecordBatch, ArrowError> {
-        if self.columns.is_empty() {
+        if rows.schema_ref() == schema {
             return Ok(rows);
         }
         let count = rows.num_rows();
-        let mut own = rows.columns().iter();
         let columns = schema.fields().iter().map(|field| match self.place(field.name()) {
             Some(place) => {
                 let value = &self.values[file][place];
                 debug_assert_eq!(value.len(), 1);
                 take(value, &UInt32Array::from_value(0, count), None)
             }
-            None => own.next().cloned().ok_or_else(|| {
-                ArrowError::SchemaError(format!(
-                    "the file's column `{}` is not there",
-                    field.name()
-                ))
+            None => Ok(match rows.column_by_name(field.name()) {
+                Some(column) => Arc::clone(column),
+                None => new_null_array(field.data_type(), count),
             }),
         });
         let options = RecordBatchOptions::new().with_row_count(Some(count));

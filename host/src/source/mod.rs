@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::FieldRef;
+use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
 
 use self::folders::Folders;
@@ -66,6 +68,8 @@ pub struct Discovered {
 #[derive(Debug)]
 pub struct Files {
     discovered: Discovered,
+    /// The columns that are read off files; the others are NULL.
+    read: SchemaRef,
     batch_rows: usize,
     next_file: usize,
     open: Option<Open>,
@@ -101,7 +105,19 @@ impl Files {
     /// Opens what was discovered. No file is touched before the first batch is asked for.
     #[must_use]
     pub fn open(discovered: Discovered, batch_rows: usize) -> Self {
-        Self { discovered, batch_rows: batch_rows.max(1), next_file: 0, open: None }
+        let read = discovered.folders.without(&discovered.schema);
+        Self { discovered, read, batch_rows: batch_rows.max(1), next_file: 0, open: None }
+    }
+
+    /// The same, where nobody looks at other columns than these: they are NULL, and not read where the format allows that.
+    #[must_use]
+    pub fn only(self, columns: &[String]) -> Self {
+        let is_wanted = |field: &&FieldRef| columns.contains(field.name());
+        let wanted: Vec<_> = self.read.fields().iter().filter(is_wanted).cloned().collect();
+        // Rows are counted by a column.
+        let counted = self.read.fields().first().filter(|_| wanted.is_empty()).cloned();
+        let read = Arc::new(Schema::new(wanted.into_iter().chain(counted).collect::<Vec<_>>()));
+        Self { read, ..self }
     }
 
     /// The next rows of one file, at least one and at most as many as a batch takes; `None` when all files are read.
@@ -143,8 +159,8 @@ impl Files {
     }
 
     fn reader(&self, file: &SourceFile) -> Result<Reader, StorageError> {
-        let Discovered { format, schema, all_columns, folders, .. } = &self.discovered;
-        let schema = &folders.without(schema);
+        let Discovered { format, all_columns, .. } = &self.discovered;
+        let schema = &self.read;
         Ok(match kind(format) {
             Kind::Csv(options) => {
                 Reader::Csv(CsvBatches::open(file, options, schema, self.batch_rows)?)

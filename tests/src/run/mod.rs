@@ -14,6 +14,7 @@ mod merges;
 mod misdeeds;
 mod page;
 mod readback;
+mod reading;
 mod spilling;
 mod tables;
 mod verdicts;
