@@ -18,6 +18,7 @@ use super::Snapshot;
 use super::StoredFile;
 use super::builder;
 use super::log;
+use super::mistakes;
 use super::open;
 use crate::flow::AsOf;
 use crate::name::ColumnName;
@@ -43,6 +44,11 @@ pub struct Stored {
 /// # Errors
 /// A log that cannot be read, a version that is not there, and whatever the table demands of its readers that we do not do.
 pub fn read(path: &Path, as_of: AsOf) -> Result<Option<Stored>, StorageError> {
+    if path.exists() && mistakes(path) {
+        let what = "Delta's libraries mistake paths with `%`, a backslash or control characters";
+        return Err(StorageError::data(path, DataPlace::default(), what)
+            .hint("name a folder without them, also above it"));
+    }
     blocking(path, async {
         let Some(newest) = open(path).await? else { return Ok(None) };
         let asked = match as_of {
