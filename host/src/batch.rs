@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
 use arrow::array::UInt32Array;
+use arrow::compute::concat_batches;
 use arrow::compute::filter_record_batch;
 use arrow::compute::interleave_record_batch;
 use arrow::compute::take_record_batch;
@@ -117,6 +118,25 @@ impl Batch {
         let rows = take_record_batch(&self.rows, indices)?;
         let origin = self.origin.pick(indices.values().iter().map(|i| *i as usize));
         Ok(Self { rows, origin })
+    }
+
+    /// Batches of one file and schema as one; places are kept where all of them have theirs.
+    ///
+    /// # Errors
+    /// Where there is no batch, or a column is too long for one.
+    pub fn concat(batches: &[Self]) -> Result<Self, ArrowError> {
+        let none = || ArrowError::InvalidArgumentError("there are no batches".to_owned());
+        let first = batches.first().ok_or_else(none)?;
+        let all = batches.iter().map(|batch| &batch.rows);
+        let rows = concat_batches(first.rows.schema_ref(), all)?;
+        let places = batches
+            .iter()
+            .flat_map(|batch| (0..batch.rows.num_rows()).map(|row| batch.origin.row(row)));
+        let rows_of = match places.collect::<Option<Arc<[u64]>>>() {
+            Some(places) => Positions::Each(places),
+            None => Positions::Unknown,
+        };
+        Ok(Self { rows, origin: Origin { file: Arc::clone(&first.origin.file), rows: rows_of } })
     }
 
     /// Rows of several batches of one schema, each by its batch and its place in there. Where the batches are of one file, rows keep

@@ -88,6 +88,11 @@ pub(super) fn read_bytes(
     let vars = vars::declare(&report, &tree, context, &mut templates);
     render(&report, &mut tree, &mut templates);
     vars::check_given(&report, &tree, context, &templates);
+    // What a shared file has for other flows is none of this one's, and may be secret.
+    let vars: BTreeMap<_, _> = vars
+        .into_iter()
+        .filter(|(name, _)| vars::is_known(&tree, context, name) || templates.uses(name))
+        .collect();
     let flow = build(&report, path, &tree, &context.views).map(|flow| Flow {
         vars,
         digest: format!("{:x}", Sha256::digest(bytes)),

@@ -79,6 +79,11 @@ pub(super) fn declare(
     values.into_iter().map(|(name, (text, _))| (name, text)).collect()
 }
 
+/// Whether the flow declares the variable, or it is given for this flow alone.
+pub(super) fn is_known(tree: &Node, context: &ReadContext, name: &str) -> bool {
+    context.vars.contains_key(name) || declared(tree).any(|entry| entry.key == name)
+}
+
 /// Tells of `--var` names that nothing in the flow knows: most likely misspelt.
 pub(super) fn check_given(
     report: &Report,

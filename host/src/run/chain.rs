@@ -24,6 +24,7 @@ use crate::run::judges::Judged;
 use crate::run::judges::SharedJudges;
 use crate::run::keyed;
 use crate::run::live::LiveStage;
+use crate::sandbox::SandboxError;
 use crate::sandbox::TransformPool;
 use crate::source::Files;
 
@@ -195,7 +196,7 @@ fn step(items: Items, index: usize, pool: Arc<TransformPool>) -> Items {
                 other @ (Item::Rejected(..) | Item::Filtered(_)) => return Ok(vec![other]),
             };
             let working = spawn_blocking(move || answers(&pool, index, number, &batch));
-            working.await.map_err(RunError::stopped("a transform"))?
+            Ok::<_, RunError>(working.await.map_err(RunError::stopped("a transform"))??)
         }
     });
     let answers = tasks
@@ -206,12 +207,12 @@ fn step(items: Items, index: usize, pool: Arc<TransformPool>) -> Items {
 }
 
 /// What a step makes of a batch.
-fn answers(
+pub(super) fn answers(
     pool: &TransformPool,
     index: usize,
     number: Option<u64>,
     batch: &Batch,
-) -> Result<Vec<Item>, RunError> {
+) -> Result<Vec<Item>, SandboxError> {
     let done = pool.process(number, batch)?;
     let rows = done.batches.into_iter().map(|batch| Item::Rows(number, batch));
     let rejected = done.rejected.into_iter().map(|rejection| Item::Rejected(index, rejection));

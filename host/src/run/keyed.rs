@@ -9,7 +9,6 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 
 use crate::batch::Batch;
-use crate::batch::Origin;
 use crate::component::ColumnSource;
 use crate::run::chain::Item;
 use crate::run::chain::Items;
@@ -53,7 +52,7 @@ fn work(lone: &Lone, mut coming: Coming, keys: &[usize], room: &Room) -> Result<
             none => none.insert(side_of(&lone.pool, keys, &batch.rows.schema())?),
         };
         let rows = side.taken(&batch.rows)?;
-        held.push(Batch { rows, origin: Origin::unknown() }, ())?;
+        held.push(Batch { rows, origin: batch.origin }, ())?;
     }
     if let Some(mut items) = answered {
         let finished = lone.pool.finish(&mut |batch| {
@@ -72,7 +71,7 @@ fn work(lone: &Lone, mut coming: Coming, keys: &[usize], room: &Room) -> Result<
     let Some(side) = side else { return Ok(()) };
     let mut parts = Parts::new(side, RandomState::new().build_hasher().finish(), room);
     for batch in held.drain()? {
-        parts.push(&batch?.0.rows)?;
+        parts.push(&batch?.0)?;
     }
     for part in parts.done()? {
         if !lone.through(part.rows()?)? {
@@ -82,7 +81,7 @@ fn work(lone: &Lone, mut coming: Coming, keys: &[usize], room: &Room) -> Result<
     Ok(())
 }
 
-/// What has to be held: keys, what enters, what is carried past.
+/// What has to be held: keys, what enters, what is carried past; everything, where rows may be set apart as they came.
 fn side_of(pool: &TransformPool, keys: &[usize], schema: &SchemaRef) -> Result<Side, RunError> {
     let opened = pool.opened();
     let carried = opened.layout.iter().filter_map(|source| match source {
@@ -90,5 +89,6 @@ fn side_of(pool: &TransformPool, keys: &[usize], schema: &SchemaRef) -> Result<S
         ColumnSource::Computed(_) => None,
     });
     let keys: Vec<_> = keys.iter().map(|at| (*at, schema.field(*at).data_type().clone())).collect();
-    Side::new(schema, &keys, opened.projection.iter().copied().chain(carried))
+    let rejects = if opened.reasons.is_empty() { 0..0 } else { 0..schema.fields().len() };
+    Side::new(schema, &keys, opened.projection.iter().copied().chain(carried).chain(rejects))
 }

@@ -112,17 +112,21 @@ impl Late {
         };
         for (bench, seen) in judges.benches.iter().zip(seen) {
             let Conclusion { tables, late_hits } = bench.working.pool.conclude()?;
-            // Rows are numbered as the component saw them.
-            let seen: Option<Vec<u64>> =
-                seen.map(|mut seen| seen.finish().set_indices().map(|row| row as u64).collect());
+            let seen = seen.map(|mut seen| seen.finish());
             for (hits, (rule, reason)) in late_hits.iter().zip(&bench.seats) {
                 let count = hits.count_set_bits() as u64;
                 if count == 0 {
                     continue;
                 }
                 let mut bits = Bits::new(rows);
-                for row in hits.set_indices() {
-                    bits.set(seen.as_ref().map_or(row as u64, |seen| seen[row]));
+                match &seen {
+                    None => hits.set_indices().for_each(|row| bits.set(row as u64)),
+                    // Rows are numbered as the component saw them.
+                    Some(seen) => {
+                        let rows = seen.set_indices().enumerate();
+                        let hit = rows.filter(|(nth, _)| hits.value(*nth));
+                        hit.for_each(|(_, row)| bits.set(row as u64));
+                    }
                 }
                 tally.late(*rule, *reason, count, examples(&bits));
                 late.push(LateHits { rule: *rule, reason: *reason, rows: bits });

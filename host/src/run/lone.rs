@@ -9,6 +9,7 @@ use tokio::task::spawn_blocking;
 use crate::batch::Batch;
 use crate::run::chain::Item;
 use crate::run::chain::Items;
+use crate::run::chain::answers;
 use crate::run::chain::produced;
 use crate::run::error::RunError;
 use crate::sandbox::SandboxError;
@@ -67,11 +68,7 @@ impl Lone {
         number: Option<u64>,
         batch: &Batch,
     ) -> Result<Vec<Item>, SandboxError> {
-        let done = self.pool.process(number, batch)?;
-        let rows = done.batches.into_iter().map(|batch| Item::Rows(number, batch));
-        let index = self.index;
-        let rejected = done.rejected.into_iter().map(|rejection| Item::Rejected(index, rejection));
-        Ok(rows.chain(rejected).collect())
+        answers(&self.pool, self.index, number, batch)
     }
 
     /// Whether the next stage wants more.

@@ -7,8 +7,6 @@ use arrow::array::RecordBatch;
 use arrow::array::UInt32Array;
 use arrow::array::new_null_array;
 use arrow::compute::cast;
-use arrow::compute::concat_batches;
-use arrow::compute::take_record_batch;
 use arrow::datatypes::DataType;
 use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
@@ -21,6 +19,7 @@ use crate::run::chain::Room;
 use crate::run::error::RunError;
 use crate::spool::RowBytes;
 use crate::spool::Spool;
+use crate::spool::bytes_of;
 
 /// Parts of an input.
 pub(super) const PARTS: usize = 32;
@@ -92,18 +91,15 @@ impl Side {
     }
 
     /// The rows of each part.
-    fn pieces(&self, held: &RecordBatch, seed: u64) -> Result<Vec<RecordBatch>, ArrowError> {
-        let keys = self.keys.iter().map(|(at, of)| cast(held.column(*at), of));
+    fn pieces(&self, held: &Batch, seed: u64) -> Result<Vec<Batch>, ArrowError> {
+        let keys = self.keys.iter().map(|(at, of)| cast(held.rows.column(*at), of));
         let keys = RecordBatch::try_new(Arc::clone(&self.keyed), keys.collect::<Result<_, _>>()?)?;
         let mut places: Vec<Vec<u32>> = vec![Vec::new(); PARTS];
         for (at, digest) in self.bytes.digests(&keys, seed)?.into_iter().enumerate() {
             // A batch has far fewer than four billion rows.
             places[(digest % PARTS as u128) as usize].push(u32::try_from(at).unwrap_or(u32::MAX));
         }
-        places
-            .into_iter()
-            .map(|places| take_record_batch(held, &UInt32Array::from(places)))
-            .collect()
+        places.into_iter().map(|places| held.take(&UInt32Array::from(places))).collect()
     }
 }
 
@@ -111,6 +107,8 @@ impl Side {
 pub(super) struct Parts {
     side: Arc<Side>,
     seed: u64,
+    /// Bytes of a part that wait to be put together.
+    bytes_max: usize,
     parts: Vec<Part>,
 }
 
@@ -118,8 +116,9 @@ pub(super) struct Parts {
 pub(super) struct Part {
     side: Arc<Side>,
     rows: Spool<()>,
-    /// Rows that are not put together yet.
-    pieces: Vec<RecordBatch>,
+    /// Rows of one file that are not put together yet, and their bytes.
+    pieces: Vec<Batch>,
+    bytes: usize,
 }
 
 impl Parts {
@@ -130,28 +129,36 @@ impl Parts {
             side: Arc::clone(&side),
             rows: Spool::new(room.folder.clone(), room.memory_max / PARTS),
             pieces: Vec::new(),
+            bytes: 0,
         };
         let parts = (0..PARTS).map(part).collect();
-        Self { side, seed, parts }
+        Self { side, seed, bytes_max: room.memory_max / PARTS, parts }
     }
 
     /// Takes rows of the columns that are held.
-    pub(super) fn push(&mut self, held: &RecordBatch) -> Result<(), RunError> {
+    pub(super) fn push(&mut self, held: &Batch) -> Result<(), RunError> {
         let pieces = self.side.pieces(held, self.seed).map_err(failed())?;
         for (part, piece) in self.parts.iter_mut().zip(pieces) {
-            if piece.num_rows() > 0 {
-                part.pieces.push(piece);
-                if part.pieces.iter().map(RecordBatch::num_rows).sum::<usize>() >= BATCH_ROWS {
-                    part.put_together()?;
-                }
+            if piece.rows.num_rows() == 0 {
+                continue;
+            }
+            if part.pieces.last().is_some_and(|last| last.origin.file != piece.origin.file) {
+                part.put_together()?;
+            }
+            part.bytes += bytes_of(&piece.rows);
+            part.pieces.push(piece);
+            let rows: usize = part.pieces.iter().map(|piece| piece.rows.num_rows()).sum();
+            if rows >= BATCH_ROWS || part.bytes > self.bytes_max {
+                part.put_together()?;
             }
         }
         Ok(())
     }
 
-    /// Takes rows as they come.
+    /// Takes rows as they come, of which no place is remembered.
     pub(super) fn push_whole(&mut self, rows: &RecordBatch) -> Result<(), RunError> {
-        self.push(&self.side.taken(rows)?)
+        let rows = self.side.taken(rows)?;
+        self.push(&Batch { rows, origin: Origin::unknown() })
     }
 
     /// All parts, in no order that means something.
@@ -164,9 +171,11 @@ impl Parts {
 impl Part {
     fn put_together(&mut self) -> Result<(), RunError> {
         let pieces = std::mem::take(&mut self.pieces);
-        let Some(first) = pieces.first() else { return Ok(()) };
-        let rows = concat_batches(first.schema_ref(), &pieces).map_err(failed())?;
-        Ok(self.rows.push(Batch { rows, origin: Origin::unknown() }, ())?)
+        self.bytes = 0;
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        Ok(self.rows.push(Batch::concat(&pieces).map_err(failed())?, ())?)
     }
 
     /// Its rows, as they came.

@@ -121,10 +121,21 @@ fn found(source: &Source) -> Result<Found, StorageError> {
         false => inferred(source, &files)?,
     };
     let folders = Folders::read(source, &listing::root(&source.path), &files, &columns)?;
-    let own = columns.fields().iter().cloned();
-    let all = own.chain(folders.columns.iter().cloned().map(Arc::new));
+    Ok(beside(source, files, columns, folders, rows))
+}
+
+/// Files' own columns, then those of their folders, then where rows come from.
+fn beside(
+    source: &Source,
+    files: Vec<SourceFile>,
+    own: SchemaRef,
+    mut folders: Folders,
+    rows: Option<u64>,
+) -> Found {
+    folders.add_lineage(source, &files, &own);
+    let all = own.fields().iter().cloned().chain(folders.columns.iter().cloned().map(Arc::new));
     let columns = Arc::new(Schema::new(all.collect::<Vec<_>>()));
-    Ok(Found { files, columns, folders, rows })
+    Found { files, columns, folders, rows }
 }
 
 /// A table tells its files and columns itself.
@@ -133,7 +144,7 @@ fn table(source: &Source, as_of: AsOf) -> Result<Found, StorageError> {
     let Some(stored) = delta::read(path, as_of)? else {
         if source.allow_missing {
             let SourceSchema { columns, rows } = declared(source);
-            return Ok(Found { files: Vec::new(), columns, folders: Folders::default(), rows });
+            return Ok(beside(source, Vec::new(), columns, Folders::default(), rows));
         }
         return Err(StorageError::Missing {
             path: path.clone(),
@@ -156,12 +167,19 @@ fn table(source: &Source, as_of: AsOf) -> Result<Found, StorageError> {
         .map(|file| SourceFile::look(file.path.clone()))
         .collect::<Result<_, _>>()?;
     let values = stored.files.iter().map(|file| file.values.clone()).collect();
-    // The log has them in its own order of partition columns.
-    let order = stored.partition_columns.iter();
-    let kept = order
-        .filter_map(|column| kept.iter().find(|field| field.name() == column.as_str()).cloned());
-    let folders = Folders::of_table(source, kept.collect(), values, &files, &Schema::new(own))?;
-    let lineage = folders.columns.iter().skip(stored.partition_columns.len()).cloned();
+    // The log has their values in its own order of partition columns.
+    let order = stored.partition_columns.iter().map(|column| {
+        let field = kept.iter().find(|field| field.name() == column.as_str());
+        field.cloned().ok_or_else(|| {
+            let what = format!("the table is split by `{column}`, which is none of its columns");
+            StorageError::data(path, DataPlace::default(), what)
+        })
+    });
+    let partitions: Vec<Field> = order.collect::<Result<_, _>>()?;
+    let split = partitions.len();
+    let mut folders = Folders::of_table(partitions, values, &files)?;
+    folders.add_lineage(source, &files, &Schema::new(own));
+    let lineage = folders.columns.iter().skip(split).cloned();
     let columns = Arc::new(Schema::new(fields.into_iter().chain(lineage).collect::<Vec<_>>()));
     let rows = stored.files.iter().map(|file| file.rows).sum();
     Ok(Found { files, columns, folders, rows })
@@ -243,6 +261,7 @@ fn declared(source: &Source) -> SourceSchema {
         .columns
         .iter()
         .flatten()
+        .filter(|name| name.as_str() != ALL && !Folders::is_lineage(name.as_str()))
         .map(|name| field(name.as_str(), source.schema_hints.get(name)));
     let named: Vec<_> = named.collect();
     let hinted = source

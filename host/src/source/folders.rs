@@ -86,34 +86,35 @@ impl Folders {
                     .hint("all files of a source lie below folders of the same names"));
             }
             let values = columns.iter().zip(found);
-            values.map(|(column, (_, value))| one(column, value, file)).collect()
+            values
+                .map(|(column, (_, value))| one(column, value, file, "the folder's name"))
+                .collect()
         });
         let values = values.collect::<Result<_, _>>()?;
-        let mut all = Self { columns, values };
-        all.add_lineage(source, files, own);
-        Ok(all)
+        Ok(Self { columns, values })
     }
 
     /// The partition columns of a table, whose log has their values for each file.
     pub(super) fn of_table(
-        source: &Source,
         columns: Vec<Field>,
         values: Vec<Values>,
         files: &[SourceFile],
-        own: &Schema,
     ) -> Result<Self, StorageError> {
         let values = values.into_iter().zip(files).map(|(values, file)| {
-            let read = columns.iter().zip(values).map(|(column, value)| one(column, value, file));
-            read.collect()
+            let values = columns.iter().zip(values);
+            values.map(|(column, value)| one(column, value, file, "the log")).collect()
         });
         let values = values.collect::<Result<_, _>>()?;
-        let mut all = Self { columns, values };
-        all.add_lineage(source, files, own);
-        Ok(all)
+        Ok(Self { columns, values })
+    }
+
+    /// Whether a column tells where rows come from.
+    pub(super) fn is_lineage(name: &str) -> bool {
+        [FILE_PATH, FILE_MODIFIED].contains(&name)
     }
 
     /// Where rows come from, where the flow names these columns and the files do not have them.
-    fn add_lineage(&mut self, source: &Source, files: &[SourceFile], own: &Schema) {
+    pub(super) fn add_lineage(&mut self, source: &Source, files: &[SourceFile], own: &Schema) {
         let wanted = |name: &str| {
             let is_named = source.columns.iter().flatten().any(|named| named.as_str() == name);
             is_named && own.column_with_name(name).is_none() && self.place(name).is_none()
@@ -179,10 +180,15 @@ impl Folders {
 }
 
 /// A value for all rows of a file, as an array of one row.
-fn one(column: &Field, value: Option<String>, file: &SourceFile) -> Result<ArrayRef, StorageError> {
+fn one(
+    column: &Field,
+    value: Option<String>,
+    file: &SourceFile,
+    said_by: &str,
+) -> Result<ArrayRef, StorageError> {
     let Some(value) = value else { return Ok(new_null_array(column.data_type(), 1)) };
     partition::read(&value, column.data_type()).map_err(|misfit| {
-        let what = format!("the folder's name: {}", misfit.what);
+        let what = format!("{said_by}: {}", misfit.what);
         StorageError::data(&file.path, DataPlace::column(column.name()), what)
     })
 }

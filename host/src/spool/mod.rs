@@ -11,6 +11,7 @@ pub use bytes::RowBytes;
 pub use groups::Groups;
 pub use groups::Member;
 pub use rows::Spool;
+pub use rows::bytes_of;
 pub use sorter::Sorter;
 
 use std::fs;

@@ -203,7 +203,8 @@ impl<T> Note<T> {
 }
 
 /// What a batch takes in memory, its slices alone counted.
-pub(super) fn bytes_of(batch: &RecordBatch) -> usize {
+#[must_use]
+pub fn bytes_of(batch: &RecordBatch) -> usize {
     let bytes = |column: &Arc<dyn arrow::array::Array>| {
         column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
     };

@@ -21,6 +21,9 @@ const RUN_ROWS: usize = 1_024;
 /// Rows of a batch that comes out.
 const BATCH_ROWS: usize = 8_192;
 
+/// Bytes of a batch, about, however few rows it has then.
+const BATCH_BYTES: usize = 16 << 20;
+
 /// Runs that are merged at once: each has an open file.
 const RUNS_MAX: usize = 64;
 
@@ -81,7 +84,7 @@ impl Sorter {
             .flatten()
             .map(|run| from_file(run))
             .collect::<Result<Vec<_>, _>>()?;
-        ordered.push(held.ordered(&folder, BATCH_ROWS));
+        ordered.push(held.ordered(&folder, BATCH_ROWS, BATCH_BYTES));
         merged(order, folder, ordered)
     }
 
@@ -89,7 +92,7 @@ impl Sorter {
     fn spill(&mut self) -> Result<(), StorageError> {
         self.memory = 0;
         let held = std::mem::take(&mut self.held);
-        let mut run = self.written(held.ordered(&self.folder, RUN_ROWS))?;
+        let mut run = self.written(held.ordered(&self.folder, RUN_ROWS, self.run_bytes()))?;
         for level in 0.. {
             if self.runs.len() == level {
                 self.runs.push(Vec::new());
@@ -105,13 +108,19 @@ impl Sorter {
         Ok(())
     }
 
+    /// Bytes of a batch in a run: one of each run is in memory while they are merged.
+    fn run_bytes(&self) -> usize {
+        self.memory_max / RUNS_MAX
+    }
+
     fn written(&self, ordered: Ordered) -> Result<Spool<()>, StorageError> {
         let mut run = Spool::new(self.folder.clone(), 0);
         for batch in ordered {
             let batch = batch?;
-            for start in (0..batch.rows.num_rows()).step_by(RUN_ROWS) {
-                let rows = RUN_ROWS.min(batch.rows.num_rows() - start);
-                run.push(batch.slice(start, rows), ())?;
+            let all = batch.rows.num_rows();
+            let few = (self.run_bytes() / row_bytes(&batch)).clamp(1, RUN_ROWS);
+            for start in (0..all).step_by(few) {
+                run.push(batch.slice(start, few.min(all - start)), ())?;
             }
         }
         Ok(run)
@@ -119,8 +128,8 @@ impl Sorter {
 }
 
 impl Held {
-    /// Its rows in order, `rows` at a time.
-    fn ordered(self, folder: &Path, rows: usize) -> Ordered {
+    /// Its rows in order, at most `rows` and about `bytes` at a time.
+    fn ordered(self, folder: &Path, rows: usize, bytes: usize) -> Ordered {
         let Self { batches, orders } = self;
         let places = orders.iter().enumerate();
         let mut places: Vec<(usize, usize)> =
@@ -129,12 +138,25 @@ impl Held {
         places.sort_by(|a, b| order(*a).cmp(&order(*b)));
         drop(orders);
         let folder = folder.to_owned();
-        let starts = (0..places.len()).step_by(rows);
-        Box::new(starts.map(move |start| {
-            let places = &places[start..(start + rows).min(places.len())];
-            Batch::interleave(&batches.iter().collect::<Vec<_>>(), places).map_err(failed(&folder))
+        let weights: Vec<usize> = batches.iter().map(row_bytes).collect();
+        let mut start = 0;
+        Box::new(std::iter::from_fn(move || {
+            let (mut end, mut taken) = (start, 0);
+            while end < places.len() && end - start < rows && (end == start || taken < bytes) {
+                taken += weights[places[end].0];
+                end += 1;
+            }
+            let some = &places[start..end];
+            start = end;
+            let all: Vec<&Batch> = batches.iter().collect();
+            (!some.is_empty()).then(|| Batch::interleave(&all, some).map_err(failed(&folder)))
         }))
     }
+}
+
+/// What a row of a batch takes, about; at least a byte.
+fn row_bytes(batch: &Batch) -> usize {
+    (bytes_of(&batch.rows) / batch.rows.num_rows().max(1)).max(1)
 }
 
 fn from_file(run: Spool<()>) -> Result<Ordered, StorageError> {
@@ -158,7 +180,7 @@ fn merged(
     }
     let mut merge = Merge { order, folder, heads: Vec::new(), next: BinaryHeap::new() };
     for run in runs {
-        let mut head = Head { run, batch: None, at: 0 };
+        let mut head = Head { run, batch: None, at: 0, row_bytes: 1 };
         if merge.refill(&mut head)? {
             let place = merge.heads.len();
             merge.next.push(Reverse((head.key().to_vec(), place)));
@@ -183,6 +205,7 @@ struct Head {
     /// The batch at hand with what orders its rows; none once the run is over.
     batch: Option<(Batch, Rows)>,
     at: usize,
+    row_bytes: usize,
 }
 
 impl Head {
@@ -202,6 +225,7 @@ impl Merge {
             let batch = batch?;
             if batch.rows.num_rows() > 0 {
                 let orders = self.order.rows(&batch.rows).map_err(failed(&self.folder))?;
+                head.row_bytes = row_bytes(&batch);
                 head.batch = Some((batch, orders));
                 return Ok(true);
             }
@@ -216,7 +240,8 @@ impl Merge {
         let mut places_of: Vec<Option<usize>> = vec![None; self.heads.len()];
         let mut places = Vec::with_capacity(BATCH_ROWS);
         let mut heads = std::mem::take(&mut self.heads);
-        while places.len() < BATCH_ROWS {
+        let mut taken = 0;
+        while places.len() < BATCH_ROWS && taken < BATCH_BYTES {
             let Some(Reverse((_, run))) = self.next.peek() else { break };
             let run = *run;
             let head = &mut heads[run];
@@ -226,6 +251,7 @@ impl Merge {
                 batches.len() - 1
             });
             places.push((of, head.at));
+            taken += head.row_bytes;
             head.at += 1;
             let mut goes_on = head.at < orders.num_rows();
             if !goes_on {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
 use chrono::DateTime;
+use chrono::TimeDelta;
 use chrono::Utc;
 use deltalake::kernel::transaction::PROTOCOL;
 use deltalake::kernel::transaction::TransactionError;
@@ -132,20 +133,26 @@ fn version_at(path: &Path, at: DateTime<Utc>) -> Result<u64, StorageError> {
         entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse::<u64>().ok()
     };
     let mut versions: Vec<u64> = entries.filter_map(number).collect();
-    versions.sort_unstable_by(|a, b| b.cmp(a));
-    let mut first = None;
+    versions.sort_unstable();
+    let (mut found, mut first, mut last) = (None, None, None);
     for version in versions {
-        let time = time_of(path, version)?;
-        if time <= at {
-            return Ok(version);
+        // Clocks differ, versions follow each other all the same.
+        let own = time_of(path, version)?;
+        let time =
+            last.map_or(own, |last: DateTime<Utc>| own.max(last + TimeDelta::milliseconds(1)));
+        (first, last) = (first.or(Some(time)), Some(time));
+        if time > at {
+            break;
         }
-        first = Some(time);
+        found = Some(version);
     }
-    let what = match first {
-        Some(first) => format!("no version is of {at} or before; the log begins at {first}"),
-        None => "its log has no entries, so no version has a time".to_owned(),
-    };
-    Err(StorageError::data(path, DataPlace::default(), what))
+    found.ok_or_else(|| {
+        let what = match first {
+            Some(first) => format!("no version is of {at} or before; the log begins at {first}"),
+            None => "its log has no entries, so no version has a time".to_owned(),
+        };
+        StorageError::data(path, DataPlace::default(), what)
+    })
 }
 
 /// When a version was committed, as it says itself; else when its entry was written.

@@ -17,6 +17,12 @@ const LENGTH_BYTES: i64 = 8;
 /// The footer's length and the magic at the end of a file.
 const TRAILER_BYTES: u64 = 10;
 
+/// The magic at the beginning of a file, padded.
+const FILE_HEAD_BYTES: u64 = 8;
+
+/// Where the first message of a file begins at the latest.
+const FILE_PADDING_MAX: u64 = 4_096;
+
 /// What stands before each message since version 0.15.
 const CONTINUATION: u32 = u32::MAX;
 
@@ -32,6 +38,16 @@ pub(super) fn file(input: &mut (impl Read + Seek), size: u64) -> io::Result<u64>
     let mut rows = 0;
     for block in blocks.flat_map(|blocks| blocks.iter()) {
         rows += file_block(input, block, begin)?;
+    }
+    // A damaged footer may name fewer blocks than there are.
+    let mut first = FILE_HEAD_BYTES;
+    // Writers fill up to where their first message is aligned.
+    while first < begin.min(FILE_PADDING_MAX) && bytes(input, first, 4)? == [0; 4] {
+        first += 4;
+    }
+    let walked = walk(input, first, begin)?.0;
+    if walked != rows {
+        return Err(wrong(&format!("its footer names {rows} rows, its blocks have {walked}")));
     }
     Ok(rows)
 }
@@ -57,16 +73,26 @@ fn file_block(input: &mut (impl Read + Seek), block: &Block, end: u64) -> io::Re
 
 /// Every message of a stream lies within it, and its values are no longer than columns can be. The rows of all.
 pub(super) fn stream(input: &mut (impl Read + Seek), size: u64) -> io::Result<u64> {
-    let (mut at, mut rows) = (0, 0);
-    loop {
+    let (rows, end) = walk(input, 0, size)?;
+    match end == size {
+        true => Ok(rows),
+        false => Err(wrong("there is more behind the end of the stream")),
+    }
+}
+
+/// The rows of all messages from `at` on, and where they end: behind the marker, or at `end`.
+fn walk(input: &mut (impl Read + Seek), mut at: u64, end: u64) -> io::Result<(u64, u64)> {
+    let mut rows = 0;
+    while at < end {
         input.seek(SeekFrom::Start(at))?;
         let (length, begin) = message_length(input, at)?;
         if length == 0 {
-            return Ok(rows);
+            return Ok((rows, begin));
         }
-        let (end, more) = message(input, begin, length, size)?;
-        (at, rows) = (end, rows + more);
+        let (after, more) = message(input, begin, length, end)?;
+        (at, rows) = (after, rows + more);
     }
+    Ok((rows, at))
 }
 
 /// How long a message's head is, and where it begins.

@@ -1,13 +1,11 @@
 //! Avro object container files: <https://avro.apache.org/docs/1.12.0/specification/#object-container-files>.
 
+mod blocks;
+mod shape;
+
 use std::fs::File;
-use std::io;
-use std::io::BufRead;
 use std::io::BufReader;
 use std::io::BufWriter;
-use std::io::Read as _;
-use std::io::Seek;
-use std::io::SeekFrom;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
@@ -19,16 +17,11 @@ use arrow_avro::errors::AvroError;
 use arrow_avro::reader::ReaderBuilder;
 use arrow_avro::writer::AvroWriter;
 
-use super::DataPlace;
-use super::SourceSchema;
-use super::StorageError;
-use super::listing::SourceFile;
-use super::tabular::Batches;
-
-const MAGIC: &[u8; 4] = b"Obj\x01";
-
-/// The mark between blocks.
-const SYNC_BYTES: u64 = 16;
+use crate::storage::DataPlace;
+use crate::storage::SourceSchema;
+use crate::storage::StorageError;
+use crate::storage::listing::SourceFile;
+use crate::storage::tabular::Batches;
 
 /// The columns of a file, and the rows of all its blocks.
 ///
@@ -50,7 +43,6 @@ pub fn open(
     schema: &SchemaRef,
     batch_rows: usize,
 ) -> Result<Batches, StorageError> {
-    // The library takes the end of a file that was cut for the end of its rows.
     let rows = count(file)?;
     let input = BufReader::with_capacity(1 << 20, file.open()?);
     let reader = reader().with_batch_size(batch_rows).build(input);
@@ -69,75 +61,10 @@ fn no_avro(file: &SourceFile, what: &str) -> StorageError {
         .hint("a file that is still being written, or was cut, lacks rows")
 }
 
-/// The rows of all blocks, by their heads alone; every block has to be there to its end.
+/// The rows of all blocks.
 fn count(file: &SourceFile) -> Result<u64, StorageError> {
-    let mut input = BufReader::new(file.open()?);
-    walk(&mut input, file.size).map_err(|error| no_avro(file, &error.to_string()))
-}
-
-fn walk(input: &mut (impl BufRead + Seek), size: u64) -> io::Result<u64> {
-    let mut magic = [0; 4];
-    input.read_exact(&mut magic)?;
-    if magic != *MAGIC {
-        return Err(io::Error::other("it begins otherwise"));
-    }
-    // The head is a map of text to bytes, in blocks; a negative number of entries has their bytes behind it.
-    loop {
-        match long(input)? {
-            0 => break,
-            entries @ 1.. => {
-                for _ in 0..2 * entries {
-                    let length = long(input)?;
-                    skip(input, length, size)?;
-                }
-            }
-            _ => {
-                let bytes = long(input)?;
-                skip(input, bytes, size)?;
-            }
-        }
-    }
-    let mut sync = [0; SYNC_BYTES as usize];
-    input.read_exact(&mut sync)?;
-    let mut rows = 0_u64;
-    while !input.fill_buf()?.is_empty() {
-        let count = long(input)?;
-        rows +=
-            u64::try_from(count).map_err(|_| io::Error::other("a block of less than no rows"))?;
-        let bytes = long(input)?;
-        skip(input, bytes, size)?;
-        let mut mark = [0; SYNC_BYTES as usize];
-        input.read_exact(&mut mark)?;
-        if mark != sync {
-            return Err(io::Error::other("a block does not end with the file's mark"));
-        }
-    }
-    Ok(rows)
-}
-
-/// A number of variable length, its sign in the lowest bit.
-fn long(input: &mut impl io::Read) -> io::Result<i64> {
-    let mut value = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let mut byte = [0];
-        input.read_exact(&mut byte)?;
-        value |= u64::from(byte[0] & 0x7f) << shift;
-        if byte[0] & 0x80 == 0 {
-            return Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
-        }
-    }
-    Err(io::Error::other("a number is too long"))
-}
-
-fn skip(input: &mut (impl BufRead + Seek), bytes: i64, size: u64) -> io::Result<()> {
-    let at = input.stream_position()?;
-    let bytes = u64::try_from(bytes).ok().filter(|bytes| *bytes <= size.saturating_sub(at));
-    let bytes = bytes.ok_or_else(|| io::Error::other("it ends within a block"))?;
-    // Near places are in the buffer.
-    match bytes {
-        ..4_096 => io::copy(&mut input.take(bytes), &mut io::sink()).map(|_| ()),
-        _ => input.seek(SeekFrom::Start(at + bytes)).map(|_| ()),
-    }
+    let mut input = BufReader::with_capacity(1 << 20, file.open()?);
+    blocks::check(&mut input, file.size).map_err(|error| no_avro(file, &error.to_string()))
 }
 
 /// Why a column cannot be Avro, where it cannot.

@@ -1,5 +1,7 @@
 //! ORC, read only: <https://orc.apache.org/specification/ORCv1/>.
 
+mod check;
+
 use std::fs::File;
 use std::io;
 use std::io::BufReader;
@@ -12,12 +14,12 @@ use orc_rust::projection::ProjectionMask;
 use orc_rust::reader::ChunkReader;
 use orc_rust::schema::TimestampPrecision;
 
-use super::DataPlace;
-use super::SourceSchema;
-use super::StorageError;
-use super::listing::SourceFile;
-use super::tabular;
-use super::tabular::Batches;
+use crate::storage::DataPlace;
+use crate::storage::SourceSchema;
+use crate::storage::StorageError;
+use crate::storage::listing::SourceFile;
+use crate::storage::tabular;
+use crate::storage::tabular::Batches;
 
 /// The columns of a file, and its number of rows.
 ///
@@ -53,7 +55,13 @@ pub fn open(
 }
 
 fn builder(file: &SourceFile) -> Result<ArrowReaderBuilder<Chunks>, StorageError> {
-    let chunks = Chunks { file: file.open()?, size: file.size };
+    let mut open = file.open()?;
+    check::types(&mut open, file.size).map_err(|error| {
+        let what = format!("it is no ORC file: {error}");
+        StorageError::data(&file.path, DataPlace::default(), what)
+            .hint("a file that is still being written has no footer yet")
+    })?;
+    let chunks = Chunks { file: open, size: file.size };
     // In nanoseconds, years beyond 2262 would be an error.
     let micros = |builder: ArrowReaderBuilder<_>| {
         builder.with_timestamp_precision(TimestampPrecision::Microsecond)
