@@ -428,3 +428,17 @@ fn any_file_is_a_row_with_its_content_where_that_is_wanted() {
         "path Utf8, modificationTime Timestamp(µs, \"UTC\"), length Int64, content Binary"
     );
 }
+
+#[test]
+fn no_file_at_all_has_the_columns_that_are_named_and_declared() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut source = source(&folder.path().join("*.csv"), ReadFormat::Csv(csv()));
+    source.allow_missing = true;
+    source.columns =
+        Some(["*", "__file_path", "a", "__file_modification_time"].map(column).to_vec());
+    source.schema_hints.insert(column("id"), arrow::datatypes::DataType::Int64);
+    assert_eq!(
+        shown(&source, 8, folder.path()),
+        "id Int64, __file_path Utf8, a Utf8, __file_modification_time Timestamp(µs, \"UTC\")"
+    );
+}

@@ -110,6 +110,9 @@ pub struct SourceRecord {
     pub path: String,
     /// Its format.
     pub format: String,
+    /// The version that was read, where it is a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     /// Its files.
     pub files: u64,
     /// Their bytes.

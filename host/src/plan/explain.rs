@@ -57,6 +57,9 @@ fn explain_source(text: &mut String, role: &str, source: &SourcePlan) {
     let what = format!("{role} `{}`: {} {}", source.name, source.format, source.path.display());
     line(text, 0, &what);
     line(text, 1, &format!("{} file(s), {bytes} bytes", source.files.len()));
+    if let Some(version) = source.version {
+        line(text, 1, &format!("version: {version}"));
+    }
     line(text, 1, &format!("columns: {}", columns(&source.schema)));
     if source.reads.len() < source.schema.fields().len() {
         line(text, 1, &format!("read: {}", list(&source.reads)));

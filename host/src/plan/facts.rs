@@ -19,12 +19,10 @@ use crate::table::RunId;
 pub struct Facts {
     /// The run that asks.
     pub run_id: RunId,
-    /// The files of the source, in order.
-    pub files: Vec<SourceFile>,
-    /// Their columns, after the projection.
-    pub schema: SchemaRef,
-    /// The other sources' files and columns.
-    pub others: Vec<OtherFacts>,
+    /// The source that is transformed.
+    pub source: SourceFacts,
+    /// The other sources.
+    pub others: Vec<SourceFacts>,
     /// The main chain.
     pub main: ChainFacts,
     /// Each destination's own chain, in the flow's order.
@@ -37,13 +35,15 @@ pub struct Facts {
     pub limits: Limits,
 }
 
-/// Another source.
+/// A source.
 #[derive(Debug)]
-pub struct OtherFacts {
+pub struct SourceFacts {
     /// Its files, in order.
     pub files: Vec<SourceFile>,
     /// Their columns, after the projection.
     pub schema: SchemaRef,
+    /// The table's version, where it is a table.
+    pub version: Option<u64>,
 }
 
 /// Steps and rules, opened.

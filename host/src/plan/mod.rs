@@ -80,6 +80,9 @@ pub struct SourcePlan {
     /// The columns.
     #[serde(serialize_with = "columns")]
     pub schema: SchemaRef,
+    /// The table's version, where it is a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     /// Those of them that are read; the others are looked at by nobody.
     pub reads: Vec<String>,
 }

@@ -20,6 +20,7 @@ use crate::plan::chain::chain;
 use crate::plan::derived;
 use crate::plan::facts::ChainFacts;
 use crate::plan::facts::Facts;
+use crate::plan::facts::SourceFacts;
 use crate::plan::layout;
 use crate::plan::quarantine;
 use crate::problem::Code;
@@ -54,12 +55,12 @@ pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
     Ok(Plan {
         flow: flow.name.clone(),
         flow_digest: flow.digest.clone(),
-        source: source(&flow.source, &facts.files, &facts.schema, Some(&facts.main.reads())),
+        source: source(&flow.source, &facts.source, Some(&facts.main.reads())),
         other_sources: flow
             .other_sources
             .iter()
             .zip(&facts.others)
-            .map(|(other, facts)| source(other, &facts.files, &facts.schema, None))
+            .map(|(other, facts)| source(other, facts, None))
             .collect(),
         main,
         max_quarantine_fraction: flow.max_quarantine_fraction,
@@ -69,12 +70,8 @@ pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
     })
 }
 
-fn source(
-    source: &Source,
-    files: &[SourceFile],
-    schema: &SchemaRef,
-    reads: Option<&BTreeSet<usize>>,
-) -> SourcePlan {
+fn source(source: &Source, facts: &SourceFacts, reads: Option<&BTreeSet<usize>>) -> SourcePlan {
+    let SourceFacts { files, schema, version } = facts;
     let is_read = |at: &usize| reads.is_none_or(|reads| reads.contains(at));
     let reads = (0..schema.fields().len()).filter(is_read);
     let file = |file: &SourceFile| FilePlan { path: file.path.clone(), bytes: file.size };
@@ -84,6 +81,7 @@ fn source(
         format: source.format.name(),
         files: files.iter().map(file).collect(),
         schema: Arc::clone(schema),
+        version: *version,
         reads: reads.map(|at| schema.field(at).name().clone()).collect(),
     }
 }

@@ -15,7 +15,7 @@ use crate::flow::Flow;
 use crate::flow::Judge;
 use crate::name::DestinationName;
 use crate::plan::facts::Facts;
-use crate::plan::facts::OtherFacts;
+use crate::plan::facts::SourceFacts;
 use crate::plan::quarantine;
 use crate::run::READ_ROWS;
 use crate::run::error::RunError;
@@ -99,12 +99,8 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
     let run_id = &context.run_id;
     let facts = Facts {
         run_id: run_id.clone(),
-        files: source.files.clone(),
-        schema: Arc::clone(&source.schema),
-        others: others
-            .into_iter()
-            .map(|other| OtherFacts { files: other.files, schema: other.schema })
-            .collect(),
+        source: known(&source),
+        others: others.iter().map(known).collect(),
         main,
         chains: chain_facts,
         targets: flow.destinations.iter().map(inspect).collect::<Result<_, _>>()?,
@@ -113,6 +109,11 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
     };
     let chains = chains.into_iter().map(Arc::new).collect();
     Ok(Gathered { facts, main: Arc::new(live), chains, source, before: before(flow, run_id)? })
+}
+
+fn known(source: &Discovered) -> SourceFacts {
+    let Discovered { files, schema, version, .. } = source;
+    SourceFacts { files: files.clone(), schema: Arc::clone(schema), version: *version }
 }
 
 fn discovery(error: SourceError) -> RunError {

@@ -64,6 +64,7 @@ pub(super) fn planned(record: &mut Record, plan: &Plan) {
         name: plan.source.name.clone(),
         path: plan.source.path.display().to_string(),
         format: plan.source.format.to_owned(),
+        version: plan.source.version,
         files: plan.source.files.len() as u64,
         bytes: plan.source.files.iter().map(|file| file.bytes).sum(),
     });

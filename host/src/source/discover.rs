@@ -42,7 +42,7 @@ use crate::storage::tabular;
 const ALL: &str = "*";
 
 pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
-    let Found { files, columns, folders, rows } =
+    let Found { files, columns, folders, rows, version } =
         found(source).map_err(|error| judged(error, &source.at))?;
     let mut problems = Vec::new();
     let known = || columns.fields().iter().map(|field| field.name().as_str());
@@ -100,7 +100,7 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
     };
     let (name, format) = (source.name.clone(), source.format.clone());
     let all_columns = folders.without(&columns);
-    Ok(Discovered { name, format, files, schema, all_columns, folders, rows })
+    Ok(Discovered { name, format, files, schema, all_columns, folders, rows, version })
 }
 
 /// What is there, before anybody asks for columns.
@@ -109,6 +109,7 @@ struct Found {
     columns: SchemaRef,
     folders: Folders,
     rows: Option<u64>,
+    version: Option<u64>,
 }
 
 fn found(source: &Source) -> Result<Found, StorageError> {
@@ -135,7 +136,7 @@ fn beside(
     folders.add_lineage(source, &files, &own);
     let all = own.fields().iter().cloned().chain(folders.columns.iter().cloned().map(Arc::new));
     let columns = Arc::new(Schema::new(all.collect::<Vec<_>>()));
-    Found { files, columns, folders, rows }
+    Found { files, columns, folders, rows, version: None }
 }
 
 /// A table tells its files and columns itself.
@@ -182,7 +183,7 @@ fn table(source: &Source, as_of: AsOf) -> Result<Found, StorageError> {
     let lineage = folders.columns.iter().skip(split).cloned();
     let columns = Arc::new(Schema::new(fields.into_iter().chain(lineage).collect::<Vec<_>>()));
     let rows = stored.files.iter().map(|file| file.rows).sum();
-    Ok(Found { files, columns, folders, rows })
+    Ok(Found { files, columns, folders, rows, version: Some(stored.version) })
 }
 
 fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {

@@ -62,6 +62,8 @@ pub struct Discovered {
     folders: Folders,
     /// The number of rows, where discovery saw them all.
     pub rows: Option<u64>,
+    /// The table's version, where it is one.
+    pub version: Option<u64>,
 }
 
 /// The rows of discovered files. Holds one open file and one batch.

@@ -201,6 +201,8 @@ destinations: [{ name: out, format: csv, path: out, load_type: '{{ load }}' }]
     let load = |more: &[&str]| {
         let (code, evidence, said) = stage.run("f.yaml", &[&shared[..], more].concat());
         assert_eq!(code, 0, "{said}");
+        let vars: Vec<_> = evidence["vars"].as_object().unwrap().keys().cloned().collect();
+        assert_eq!(vars, ["ending", "load"], "what is another flow's is not recorded");
         evidence["destinations"][0]["load_type"].clone()
     };
     assert_eq!(load(&[]), "overwrite");

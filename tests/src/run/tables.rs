@@ -139,6 +139,9 @@ fn each_version_of_a_table_is_read_as_it_was() {
             "{source}: {said}"
         );
     }
+    stage.put("read.yaml", "name: r\nsource: { format: delta, path: t }\ndestination: { name: d, format: parquet, path: whole }\n");
+    let (code, evidence, said) = stage.run("read.yaml", &[]);
+    assert_eq!((code, evidence["source"]["version"].as_u64()), (0, Some(2)), "{said}");
     // Its own time finds each version.
     let time = |version: u64| {
         let entry =
