@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use arrow_avro::compression::CompressionCodec;
+use arrow_avro::writer::WriterBuilder;
+use arrow_avro::writer::format::AvroOcfFormat;
 use wasmhost::flow::JsonRead;
 use wasmhost::flow::ParquetWrite;
 use wasmhost::flow::ReadFormat;
@@ -441,4 +444,31 @@ fn no_file_at_all_has_the_columns_that_are_named_and_declared() {
         shown(&source, 8, folder.path()),
         "id Int64, __file_path Utf8, a Utf8, __file_modification_time Timestamp(µs, \"UTC\")"
     );
+}
+
+#[test]
+fn avro_blocks_may_be_packed_in_any_way_that_the_format_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = RecordBatch::try_from_iter([(
+        "id",
+        Arc::new(arrow::array::Int64Array::from_iter_values(0..500)) as _,
+    )]);
+    let rows = rows.unwrap();
+    for codec in [
+        CompressionCodec::Deflate,
+        CompressionCodec::Snappy,
+        CompressionCodec::ZStandard,
+        CompressionCodec::Bzip2,
+        CompressionCodec::Xz,
+    ] {
+        let builder = WriterBuilder::new(rows.schema().as_ref().clone());
+        let builder = builder.with_compression(Some(codec));
+        let mut writer = builder.build::<_, AvroOcfFormat>(Vec::new()).unwrap();
+        writer.write(&rows).unwrap();
+        writer.write(&rows.slice(0, 7)).unwrap();
+        writer.finish().unwrap();
+        let bytes = writer.into_inner();
+        let done = read(folder.path(), "a.avro", &ReadFormat::Avro {}, &bytes);
+        assert_eq!(done, Ok(507), "{codec:?}");
+    }
 }

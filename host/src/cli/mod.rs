@@ -21,6 +21,7 @@ use outcome::Exit;
 
 use crate::flow::Flow;
 use crate::run::World;
+use crate::storage::tabular;
 use crate::table::RunId;
 
 /// Stack of the threads that call guests: the guest's own (at most 4 MiB) and the host's below it.
@@ -29,6 +30,12 @@ const THREAD_STACK_BYTES: usize = 8 << 20;
 /// Runs the command that the arguments name.
 #[must_use]
 pub fn main() -> ExitCode {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !tabular::is_guarded() {
+            tell(panic);
+        }
+    }));
     // Wrong arguments are the user's mistake, exit code 2, which clap uses as well.
     let Call { command } = Call::parse();
     let ended = match command {

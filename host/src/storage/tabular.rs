@@ -1,6 +1,7 @@
 //! Files whose columns have types of their own (Parquet, Arrow, Avro, ORC): the columns of several files made one, and their rows as
 //! plain arrays of those.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
@@ -112,12 +113,25 @@ pub fn open(
     guarded(file, || (format.open)(file, schema, batch_rows))
 }
 
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in a library that reads a file: a panic there becomes an error, so nobody else has to tell of it.
+#[must_use]
+pub fn is_guarded() -> bool {
+    GUARDED.get()
+}
+
 /// What a library does with a file. Some of them stop at what they did not expect: the file is at fault, and is named.
 fn guarded<T>(
     file: &SourceFile,
     work: impl FnOnce() -> Result<T, StorageError>,
 ) -> Result<T, StorageError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+    GUARDED.set(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(false);
+    done.unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
         let what = format!("its reader stopped: {said}");

@@ -1,6 +1,8 @@
 //! Only columns that somebody looks at are read; the rows are the same.
 
+use std::fs;
 use std::fs::File;
+use std::path::Path;
 
 use super::Stage;
 
@@ -73,4 +75,18 @@ fn content_that_no_step_looks_at_is_not_read() {
     File::create(stage.path("files/big.bin")).unwrap().set_len(3 << 30).unwrap();
     let steps = "{ type: drop, columns: [path, content, modificationTime] }";
     check(&stage, "format: binary, path: files", steps, "length", &["length", "3", "3221225472"]);
+}
+
+#[test]
+fn a_file_that_makes_its_library_panic_is_one_error_that_names_it() {
+    let stage = Stage::new(&[]);
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/formats/table.orc");
+    let mut bytes = fs::read(fixture).unwrap();
+    // In what its columns are said to be like.
+    bytes[815] ^= 128;
+    fs::write(stage.path("a.orc"), bytes).unwrap();
+    stage.put("f.yaml", &flow("format: orc, path: a.orc", "{ type: select, columns: [id] }"));
+    let ran = stage.command(&["run", "f.yaml"]);
+    assert!(ran.code > 1 && ran.stderr.contains("a.orc: its reader stopped: "), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
 }
