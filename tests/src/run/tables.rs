@@ -160,3 +160,35 @@ fn each_version_of_a_table_is_read_as_it_was() {
         "{rows:?}"
     );
 }
+
+#[test]
+fn versions_follow_each_other_whatever_the_clocks_of_their_writers_said() {
+    let stage = table();
+    // The last writer's clock was behind.
+    for (version, millis) in [(0, 1_000), (1, 3_000), (2, 2_000)] {
+        let path = stage.path(&format!("t/_delta_log/{version:020}.json"));
+        let actions = fs::read_to_string(&path).unwrap();
+        let actions = actions.lines().map(|line| {
+            let mut action: Value = serde_json::from_str(line).unwrap();
+            if let Some(info) = action.get_mut("commitInfo") {
+                info["timestamp"] = json!(millis);
+            }
+            format!("{action}\n")
+        });
+        fs::write(&path, actions.collect::<String>()).unwrap();
+    }
+    for (time, ids) in [
+        ("1970-01-01T00:00:01Z", &["1", "2"][..]),
+        ("1970-01-01T00:00:02.5Z", &["1", "2"]),
+        ("1970-01-01T00:00:03Z", &["1", "2", "3"]),
+        ("1970-01-01T00:00:03.001Z", &["2", "4"]),
+    ] {
+        let (code, rows, said) =
+            read(&stage, &format!("path: t, columns: [id], timestamp_as_of: \"{time}\""));
+        assert_eq!(
+            (code, &rows[1..]),
+            (0, &ids.iter().map(ToString::to_string).collect::<Vec<_>>()[..]),
+            "{time}: {said}"
+        );
+    }
+}
