@@ -1,9 +1,6 @@
 //! One row of each key stays. Keys are grouped and rows held beyond memory, and each row keeps its place of origin.
 
 use std::collections::HashMap;
-use std::hash::BuildHasher as _;
-use std::hash::Hasher as _;
-use std::hash::RandomState;
 use std::sync::Arc;
 
 use arrow::array::BooleanArray;
@@ -21,6 +18,7 @@ use crate::run::sort::unordered;
 use crate::spool::Groups;
 use crate::spool::RowBytes;
 use crate::spool::Spool;
+use crate::spool::seed;
 use crate::table::OrderBy;
 
 /// What makes rows one row, and which of them stays.
@@ -60,7 +58,7 @@ impl Dedup {
             // Without an order the whole row decides.
             order: if order_by.is_empty() { whole()? } else { ordering(rows, order_by)? },
             whole: if order_by.is_empty() { None } else { Some(whole()?) },
-            seed: RandomState::new().build_hasher().finish(),
+            seed: seed(),
         })
     }
 }

@@ -1,9 +1,6 @@
 //! A join. The other source is held by one instance, through which rows are streamed; where it does not fit into the instance's
 //! memory, both sides are parted by key, beyond memory in files, and joined part by part.
 
-use std::hash::BuildHasher as _;
-use std::hash::Hasher as _;
-use std::hash::RandomState;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -28,6 +25,7 @@ use crate::sandbox::Cause;
 use crate::sandbox::Reference;
 use crate::sandbox::References;
 use crate::sandbox::TransformPool;
+use crate::spool::seed;
 
 /// What a join makes equal, so that both sides can be parted.
 #[derive(Debug)]
@@ -119,7 +117,7 @@ fn in_parts(
     room: &Room,
 ) -> Result<(), RunError> {
     let opened = lone.pool.opened();
-    let seed = RandomState::new().build_hasher().finish();
+    let seed = seed();
     // Both sides are held at once.
     let room = Room { memory_max: room.memory_max / 2, ..room.clone() };
     let read = opened.others.first().into_iter().flatten().copied();

@@ -1,8 +1,5 @@
 //! The rules of a chain at work: a batch's conditions are computed, every pass judges it, and keys are read off for the end.
 
-use std::hash::BuildHasher as _;
-use std::hash::Hasher as _;
-use std::hash::RandomState;
 use std::sync::Arc;
 
 use arrow::array::Array as _;
@@ -34,6 +31,8 @@ use crate::run::live::Working;
 use crate::sandbox::RulePool;
 use crate::sandbox::TransformPool;
 use crate::spool::RowBytes;
+use crate::spool::seed;
+use crate::spool::terms;
 
 /// The rules of a chain.
 pub(super) struct Judges {
@@ -134,17 +133,12 @@ impl Judges {
                 Keep::Last(by) => (Keeping::Last, Some(by)),
             };
             let order = order_by.map(|by| {
-                let columns = by.iter().map(|by| {
-                    let options =
-                        SortOptions { descending: by.descending, nulls_first: by.nulls_first };
-                    (by.column.to_string(), options)
-                });
                 // The whole row decides where the order does not, so that arrival never does.
                 let all = rows
                     .fields()
                     .iter()
                     .map(|field| (field.name().clone(), SortOptions::default()));
-                RowBytes::new(rows, columns.chain(all))
+                RowBytes::new(rows, terms(by).chain(all))
             });
             Ok(Unique {
                 rule: unique.rule,
@@ -153,7 +147,7 @@ impl Judges {
                 order: order.transpose()?,
                 on_null: unique.on_null,
                 mask: unique.mask,
-                seed: RandomState::new().build_hasher().finish(),
+                seed: seed(),
             })
         });
         let unique = unique.collect::<Result<_, ArrowError>>()?;

@@ -1,9 +1,6 @@
 //! A step with a state for each key. One instance works on rows as they come; they are held meanwhile, beyond memory in a file, and
 //! where the instance's memory does not suffice, the input is parted by key, so that an instance holds one part at a time.
 
-use std::hash::BuildHasher as _;
-use std::hash::Hasher as _;
-use std::hash::RandomState;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -21,6 +18,7 @@ use crate::run::parts::Parts;
 use crate::run::parts::Side;
 use crate::sandbox::TransformPool;
 use crate::spool::Spool;
+use crate::spool::seed;
 
 /// The step: what it answers once the input is over. `keys` are positions.
 pub(super) fn step(
@@ -69,7 +67,7 @@ fn work(lone: &Lone, mut coming: Coming, keys: &[usize], room: &Room) -> Result<
         }
     }
     let Some(side) = side else { return Ok(()) };
-    let mut parts = Parts::new(side, RandomState::new().build_hasher().finish(), room);
+    let mut parts = Parts::new(side, seed(), room);
     for batch in held.drain()? {
         parts.push(&batch?.0)?;
     }

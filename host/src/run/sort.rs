@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::compute::SortOptions;
 use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 
@@ -13,6 +12,7 @@ use crate::run::chain::Room;
 use crate::run::error::RunError;
 use crate::spool::RowBytes;
 use crate::spool::Sorter;
+use crate::spool::terms;
 use crate::table::OrderBy;
 
 /// An order of rows of one schema.
@@ -49,11 +49,7 @@ impl Holding for Sorter {
 /// What orders rows of this schema.
 pub(super) fn ordering(rows: &Schema, by: &[OrderBy]) -> Result<RowBytes, String> {
     known(rows, by.iter().map(|by| &by.column))?;
-    let order = by.iter().map(|by| {
-        let options = SortOptions { descending: by.descending, nulls_first: by.nulls_first };
-        (by.column.to_string(), options)
-    });
-    RowBytes::new(rows, order).map_err(unordered)
+    RowBytes::new(rows, terms(by)).map_err(unordered)
 }
 
 /// Why rows cannot be ordered or grouped by columns.

@@ -2,6 +2,9 @@
 //! with its length, so different rows have different bytes; the seed is drawn for each load and kept nowhere, so nobody can prepare two
 //! rows with one digest.
 
+use std::hash::BuildHasher as _;
+use std::hash::Hasher as _;
+use std::hash::RandomState;
 use std::sync::Arc;
 
 use arrow::array::Array;
@@ -19,6 +22,22 @@ use arrow_row::RowConverter;
 use arrow_row::Rows;
 use arrow_row::SortField;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::table::OrderBy;
+
+/// The columns of an order, each with its own.
+pub fn terms(order: &[OrderBy]) -> impl Iterator<Item = (String, SortOptions)> {
+    order.iter().map(|by| {
+        let options = SortOptions { descending: by.descending, nulls_first: by.nulls_first };
+        (by.column.to_string(), options)
+    })
+}
+
+/// What digests are seeded with: drawn anew each time.
+#[must_use]
+pub fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
 
 /// Reads some columns of a row as bytes: equal bytes are equal values, and bytes order as values do, NULL first.
 #[derive(Debug)]

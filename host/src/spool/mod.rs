@@ -8,6 +8,8 @@ mod sorter;
 
 pub use bytes::ManyBytes;
 pub use bytes::RowBytes;
+pub use bytes::seed;
+pub use bytes::terms;
 pub use groups::Groups;
 pub use groups::Member;
 pub use rows::Spool;

@@ -78,12 +78,8 @@ impl Sorter {
     /// Where runs cannot be read back; what is read later says so itself.
     pub fn finish(self) -> Result<Ordered, StorageError> {
         let Self { order, folder, held, runs, .. } = self;
-        let mut ordered = runs
-            .into_iter()
-            .rev()
-            .flatten()
-            .map(|run| from_file(run))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut ordered =
+            runs.into_iter().rev().flatten().map(from_file).collect::<Result<Vec<_>, _>>()?;
         ordered.push(held.ordered(&folder, BATCH_ROWS, BATCH_BYTES));
         merged(order, folder, ordered)
     }

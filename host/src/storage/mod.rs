@@ -4,6 +4,7 @@
 
 pub mod avro;
 pub mod binary;
+mod claims;
 pub mod csv;
 pub mod delta;
 pub mod encode;

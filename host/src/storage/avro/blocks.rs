@@ -12,6 +12,10 @@ use liblzma::read::XzDecoder;
 
 use super::shape::COUNT_MAX;
 use super::shape::Shapes;
+use crate::storage::claims::exactly;
+use crate::storage::claims::wrong;
+
+const SHORT: &str = "it ends within a block";
 
 const MAGIC: &[u8; 4] = b"Obj\x01";
 
@@ -103,10 +107,8 @@ fn all(read: impl Read) -> io::Result<Vec<u8>> {
 /// Bytes with their length before them, which is no longer than the file.
 fn counted(input: &mut impl Read, size: u64) -> io::Result<Vec<u8>> {
     let length = u64::try_from(long(input)?).ok().filter(|length| *length <= size);
-    let length = length.ok_or_else(|| wrong("it ends within a block"))?;
-    let mut bytes = Vec::new();
-    input.take(length).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == length { Ok(bytes) } else { Err(wrong("it ends within a block")) }
+    let length = length.ok_or_else(|| wrong(SHORT))?;
+    exactly(input, length, SHORT)
 }
 
 /// A number of variable length, its sign in the lowest bit.
@@ -125,8 +127,4 @@ pub(super) fn long(input: &mut impl Read) -> io::Result<i64> {
 
 fn too_long() -> io::Error {
     wrong(&format!("a block is longer than {BLOCK_BYTES_MAX} bytes when it is unpacked"))
-}
-
-fn wrong(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }

@@ -6,6 +6,8 @@ use std::io;
 
 use serde_json::Value;
 
+use crate::storage::claims::wrong;
+
 /// How deep values may nest.
 const DEPTH_MAX: usize = 64;
 
@@ -175,10 +177,6 @@ fn varint(data: &[u8]) -> io::Result<(i64, &[u8])> {
 fn behind(data: &[u8], length: u64) -> io::Result<&[u8]> {
     let rest = usize::try_from(length).ok().and_then(|length| data.get(length..));
     rest.ok_or_else(|| wrong("a value ends behind its block"))
-}
-
-fn wrong(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
 #[cfg(test)]

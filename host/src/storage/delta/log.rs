@@ -1,6 +1,7 @@
 //! The log's own files, looked at without the library: whether the newest entry is whole, and which one carries a mark.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -39,13 +40,18 @@ pub(super) fn newest_entry(path: &Path) -> Result<Option<PathBuf>, StorageError>
 
 /// The version whose entry carries the mark; `None` where the entry was cleaned away.
 pub(super) fn version_of(path: &Path, app_id: &str) -> Option<u64> {
-    let entries = fs::read_dir(path.join("_delta_log")).ok()?;
+    let marked = |action: &Value| action["txn"]["appId"] == app_id;
+    versions(path).ok()?.into_iter().rev().find(|version| entry(path, *version).iter().any(marked))
+}
+
+/// The versions that have an entry, ascending.
+pub(super) fn versions(path: &Path) -> io::Result<Vec<u64>> {
+    let entries = fs::read_dir(path.join("_delta_log"))?;
     let mut versions: Vec<u64> = entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok())
         .collect();
-    versions.sort_unstable_by(|a, b| b.cmp(a));
-    let marked = |action: &Value| action["txn"]["appId"] == app_id;
-    versions.into_iter().find(|version| entry(path, *version).iter().any(marked))
+    versions.sort_unstable();
+    Ok(versions)
 }
 
 /// The actions of a version; none where it is not there.

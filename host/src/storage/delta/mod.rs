@@ -24,6 +24,7 @@ use deltalake::kernel::engine::arrow_conversion::TryIntoArrow;
 use deltalake::kernel::engine::arrow_conversion::TryIntoKernel;
 use deltalake::kernel::schema::StructType;
 use deltalake::kernel::transaction::PROTOCOL;
+use deltalake::kernel::transaction::TableReference;
 use deltalake::kernel::transaction::TransactionError;
 use url::Url;
 
@@ -120,21 +121,32 @@ impl Snapshot {
         Ok(rows.sum())
     }
 
-    /// What we would have to do for the table and do not.
-    fn refusals(&self) -> Result<Vec<String>, DeltaTableError> {
+    /// What the table demands of whoever `can` tells of, and we do not do: features, by the protocol's names.
+    fn demands(
+        &self,
+        can: impl FnOnce(&dyn TableReference) -> Result<(), TransactionError>,
+    ) -> Result<Vec<String>, DeltaTableError> {
         let state = self.table.snapshot()?;
-        let mut refusals = Vec::new();
-        match PROTOCOL.can_write_to(state.snapshot()) {
+        let mut demands = Vec::new();
+        match can(state.snapshot()) {
             Err(TransactionError::UnsupportedTableFeatures(features)) => {
-                refusals.extend(features.iter().map(|feature| format!("the feature `{feature}`")));
+                demands.extend(features.iter().map(|feature| format!("the feature `{feature}`")));
             }
             other => other?,
         }
-        refusals.sort();
-        let properties = state.metadata().configuration();
-        if properties.get("delta.columnMapping.mode").is_some_and(|mode| mode != "none") {
-            refusals.push("column mapping (`delta.columnMapping.mode`)".to_owned());
+        demands.sort();
+        let mapping = state.metadata().configuration().get("delta.columnMapping.mode");
+        if mapping.is_some_and(|mode| mode != "none") {
+            demands.push("column mapping (`delta.columnMapping.mode`)".to_owned());
         }
+        Ok(demands)
+    }
+
+    /// What we would have to do for the table and do not.
+    fn refusals(&self) -> Result<Vec<String>, DeltaTableError> {
+        let state = self.table.snapshot()?;
+        let mut refusals = self.demands(|table| PROTOCOL.can_write_to(table))?;
+        let properties = state.metadata().configuration();
         let mut constraints: Vec<_> =
             properties.keys().filter(|key| key.starts_with("delta.constraints.")).collect();
         constraints.sort();
@@ -165,6 +177,12 @@ pub fn canonical(path: &Path, schema: &Schema) -> Result<SchemaRef, StorageError
         (&kernel).try_into_arrow().map_err(StorageError::library(path, "find Delta's types"))?;
     Ok(Arc::new(arrow))
 }
+
+/// What is told of such a path, and the way out.
+pub const MISTAKES: &str =
+    "Delta's libraries mistake paths with `%`, a backslash or control characters";
+/// See [`MISTAKES`].
+pub const MISTAKES_HINT: &str = "name a folder without them, also above it";
 
 /// Whether the path is one that `deltalake` mistakes: it decodes `%20` once too often, writing to one folder and reading from
 /// another, and refuses control characters only when it commits.

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::future::Future;
-use std::io;
 use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
@@ -10,11 +9,12 @@ use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
 use deltalake::kernel::transaction::PROTOCOL;
-use deltalake::kernel::transaction::TransactionError;
 use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::runtime::Handle;
 
+use super::MISTAKES;
+use super::MISTAKES_HINT;
 use super::Snapshot;
 use super::StoredFile;
 use super::builder;
@@ -46,9 +46,7 @@ pub struct Stored {
 /// A log that cannot be read, a version that is not there, and whatever the table demands of its readers that we do not do.
 pub fn read(path: &Path, as_of: AsOf) -> Result<Option<Stored>, StorageError> {
     if path.exists() && mistakes(path) {
-        let what = "Delta's libraries mistake paths with `%`, a backslash or control characters";
-        return Err(StorageError::data(path, DataPlace::default(), what)
-            .hint("name a folder without them, also above it"));
+        return Err(StorageError::data(path, DataPlace::default(), MISTAKES).hint(MISTAKES_HINT));
     }
     blocking(path, async {
         let Some(newest) = open(path).await? else { return Ok(None) };
@@ -68,7 +66,9 @@ pub fn read(path: &Path, as_of: AsOf) -> Result<Option<Stored>, StorageError> {
 async fn stored(path: &Path, snapshot: &Snapshot) -> Result<Stored, StorageError> {
     let facts = snapshot.facts()?;
     let files = snapshot.files().await?;
-    let mut refusals = unread(path, snapshot)?;
+    let mut refusals = snapshot
+        .demands(|table| PROTOCOL.can_read_from(table))
+        .map_err(StorageError::library(path, "read the table's metadata"))?;
     if files.iter().any(|file| file.hides_rows) {
         refusals.push("deletion vectors, which hide rows of its files".to_owned());
     }
@@ -84,25 +84,6 @@ async fn stored(path: &Path, snapshot: &Snapshot) -> Result<Stored, StorageError
         partition_columns: facts.partition_columns,
         files,
     })
-}
-
-/// What the table demands of its readers and we do not do, by the names of the protocol.
-fn unread(path: &Path, snapshot: &Snapshot) -> Result<Vec<String>, StorageError> {
-    const DOING: &str = "read the table's metadata";
-    let state = snapshot.table.snapshot().map_err(StorageError::library(path, DOING))?;
-    let mut refusals = Vec::new();
-    match PROTOCOL.can_read_from(state.snapshot()) {
-        Err(TransactionError::UnsupportedTableFeatures(features)) => {
-            refusals.extend(features.iter().map(|feature| format!("the feature `{feature}`")));
-        }
-        other => other.map_err(StorageError::library(path, DOING))?,
-    }
-    refusals.sort();
-    let mapping = state.metadata().configuration().get("delta.columnMapping.mode");
-    if mapping.is_some_and(|mode| mode != "none") {
-        refusals.push("column mapping (`delta.columnMapping.mode`)".to_owned());
-    }
-    Ok(refusals)
 }
 
 async fn at_version(
@@ -128,12 +109,7 @@ async fn at_version(
 /// The newest version that is not younger. Commits carry their times; copied logs have the times of files no more.
 fn version_at(path: &Path, at: DateTime<Utc>) -> Result<u64, StorageError> {
     let folder = path.join("_delta_log");
-    let entries = fs::read_dir(&folder).map_err(StorageError::io(&folder, "list it"))?;
-    let number = |entry: io::Result<fs::DirEntry>| {
-        entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse::<u64>().ok()
-    };
-    let mut versions: Vec<u64> = entries.filter_map(number).collect();
-    versions.sort_unstable();
+    let versions = log::versions(path).map_err(StorageError::io(&folder, "list it"))?;
     let (mut found, mut first, mut last) = (None, None, None);
     for version in versions {
         // Clocks differ, versions follow each other all the same.

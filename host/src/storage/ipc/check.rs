@@ -11,6 +11,11 @@ use arrow_ipc::RecordBatch;
 use arrow_ipc::root_as_footer;
 use arrow_ipc::root_as_message;
 
+use crate::storage::claims::part;
+use crate::storage::claims::wrong;
+
+const SHORT: &str = "it ends within a message";
+
 /// Bytes of a value's length that stand before compressed values.
 const LENGTH_BYTES: i64 = 8;
 
@@ -32,7 +37,7 @@ pub(super) fn file(input: &mut (impl Read + Seek), size: u64) -> io::Result<u64>
     input.seek(SeekFrom::Start(end))?;
     let length = u64::from(number(input)?);
     let begin = end.checked_sub(length).ok_or_else(|| wrong("its footer is longer than itself"))?;
-    let footer = bytes(input, begin, length)?;
+    let footer = part(input, begin, length, SHORT)?;
     let footer = root_as_footer(&footer).map_err(|error| wrong(&format!("its footer: {error}")))?;
     let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches());
     let mut rows = 0;
@@ -42,7 +47,7 @@ pub(super) fn file(input: &mut (impl Read + Seek), size: u64) -> io::Result<u64>
     // A damaged footer may name fewer blocks than there are.
     let mut first = FILE_HEAD_BYTES;
     // Writers fill up to where their first message is aligned.
-    while first < begin.min(FILE_PADDING_MAX) && bytes(input, first, 4)? == [0; 4] {
+    while first < begin.min(FILE_PADDING_MAX) && part(input, first, 4, SHORT)? == [0; 4] {
         first += 4;
     }
     let walked = walk(input, first, begin)?.0;
@@ -53,9 +58,9 @@ pub(super) fn file(input: &mut (impl Read + Seek), size: u64) -> io::Result<u64>
 }
 
 fn file_block(input: &mut (impl Read + Seek), block: &Block, end: u64) -> io::Result<u64> {
-    let part = |value: i64| u64::try_from(value).ok();
+    let count = |value: i64| u64::try_from(value).ok();
     let lengths =
-        (part(block.offset()), part(block.metaDataLength().into()), part(block.bodyLength()));
+        (count(block.offset()), count(block.metaDataLength().into()), count(block.bodyLength()));
     let (Some(offset), Some(head), Some(body)) = lengths else {
         return Err(wrong("a block lies before the file"));
     };
@@ -112,7 +117,7 @@ fn message(
 ) -> io::Result<(u64, u64)> {
     let body = at.checked_add(length).filter(|body| *body <= end);
     let body = body.ok_or_else(|| wrong("a message ends behind the file"))?;
-    let head = bytes(input, at, length)?;
+    let head = part(input, at, length, SHORT)?;
     let message = root_as_message(&head).map_err(|error| wrong(&format!("a message: {error}")))?;
     let after =
         u64::try_from(message.bodyLength()).ok().and_then(|length| body.checked_add(length));
@@ -165,16 +170,4 @@ fn number(input: &mut impl Read) -> io::Result<u32> {
     let mut bytes = [0; 4];
     input.read_exact(&mut bytes)?;
     Ok(u32::from_le_bytes(bytes))
-}
-
-/// Bytes that are known to be within the file.
-fn bytes(input: &mut (impl Read + Seek), at: u64, length: u64) -> io::Result<Vec<u8>> {
-    input.seek(SeekFrom::Start(at))?;
-    let mut bytes = Vec::new();
-    input.take(length).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == length { Ok(bytes) } else { Err(wrong("it ends within a message")) }
-}
-
-fn wrong(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }

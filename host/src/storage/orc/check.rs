@@ -4,13 +4,17 @@
 use std::io;
 use std::io::Read;
 use std::io::Seek;
-use std::io::SeekFrom;
 
 use flate2::read::DeflateDecoder;
 use orc_rust::proto::CompressionKind;
 use orc_rust::proto::Footer;
 use orc_rust::proto::PostScript;
 use prost::Message as _;
+
+use crate::storage::claims::part;
+use crate::storage::claims::wrong;
+
+const SHORT: &str = "it ends early";
 
 /// How deep types may nest.
 const DEPTH_MAX: usize = 64;
@@ -21,14 +25,14 @@ const FOOTER_BYTES_MAX: u64 = 256 << 20;
 /// Every type's parts come behind it, and not too many of them within each other.
 pub(super) fn types(input: &mut (impl Read + Seek), size: u64) -> io::Result<()> {
     let end = size.checked_sub(1).ok_or_else(|| wrong("it is empty"))?;
-    let length = u64::from(part(input, end, 1)?[0]);
+    let length = u64::from(part(input, end, 1, SHORT)?[0]);
     let begin =
         end.checked_sub(length).ok_or_else(|| wrong("its postscript is longer than itself"))?;
-    let postscript = PostScript::decode(part(input, begin, length)?.as_slice())?;
+    let postscript = PostScript::decode(part(input, begin, length, SHORT)?.as_slice())?;
     let length = postscript.footer_length.unwrap_or_default();
     let begin =
         begin.checked_sub(length).ok_or_else(|| wrong("its footer is longer than itself"))?;
-    let packed = part(input, begin, length)?;
+    let packed = part(input, begin, length, SHORT)?;
     let footer = Footer::decode(unpacked(postscript.compression(), &packed)?.as_slice())?;
     let mut depths = vec![0_usize; footer.types.len()];
     for (at, of) in footer.types.iter().enumerate() {
@@ -78,15 +82,4 @@ fn unpacked(kind: CompressionKind, mut packed: &[u8]) -> io::Result<Vec<u8>> {
         packed = rest;
     }
     Ok(all)
-}
-
-fn part(input: &mut (impl Read + Seek), at: u64, length: u64) -> io::Result<Vec<u8>> {
-    input.seek(SeekFrom::Start(at))?;
-    let mut bytes = Vec::new();
-    input.take(length).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == length { Ok(bytes) } else { Err(wrong("it ends early")) }
-}
-
-fn wrong(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }

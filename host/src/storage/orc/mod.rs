@@ -56,21 +56,21 @@ pub fn open(
 
 fn builder(file: &SourceFile) -> Result<ArrowReaderBuilder<Chunks>, StorageError> {
     let mut open = file.open()?;
-    check::types(&mut open, file.size).map_err(|error| {
-        let what = format!("it is no ORC file: {error}");
-        StorageError::data(&file.path, DataPlace::default(), what)
-            .hint("a file that is still being written has no footer yet")
-    })?;
+    check::types(&mut open, file.size).map_err(|error| no_orc(file, &error.to_string()))?;
     let chunks = Chunks { file: open, size: file.size };
     // In nanoseconds, years beyond 2262 would be an error.
     let micros = |builder: ArrowReaderBuilder<_>| {
         builder.with_timestamp_precision(TimestampPrecision::Microsecond)
     };
-    ArrowReaderBuilder::try_new(chunks).map(micros).map_err(|error| {
-        let what = format!("it is no ORC file: {error}");
-        StorageError::data(&file.path, DataPlace::default(), what)
-            .hint("a file that is still being written has no footer yet")
-    })
+    ArrowReaderBuilder::try_new(chunks)
+        .map(micros)
+        .map_err(|error| no_orc(file, &error.to_string()))
+}
+
+fn no_orc(file: &SourceFile, what: &str) -> StorageError {
+    let what = format!("it is no ORC file: {what}");
+    StorageError::data(&file.path, DataPlace::default(), what)
+        .hint("a file that is still being written has no footer yet")
 }
 
 /// The bytes of a file. A damaged file asks for more than there is.

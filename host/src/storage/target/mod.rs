@@ -91,9 +91,8 @@ pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, S
     let state = match std::fs::metadata(path) {
         _ if matches!(format, WriteFormat::Delta(_)) && delta::mistakes(path) => {
             TargetState::Unusable {
-                what: "Delta's libraries mistake paths with `%`, a backslash or control characters"
-                    .to_owned(),
-                hint: "name a folder without them, also above it".to_owned(),
+                what: delta::MISTAKES.to_owned(),
+                hint: delta::MISTAKES_HINT.to_owned(),
             }
         }
         Err(error) if error.kind() == ErrorKind::NotFound => TargetState::Absent,

@@ -20,14 +20,10 @@ mod update;
 mod versions;
 
 use std::collections::HashSet;
-use std::hash::BuildHasher;
-use std::hash::Hasher;
-use std::hash::RandomState;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::compute::SortOptions;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -45,6 +41,8 @@ use super::stored::Stored;
 use crate::name::ColumnName;
 use crate::spool::ManyBytes;
 use crate::spool::RowBytes;
+use crate::spool::seed;
+use crate::spool::terms;
 use crate::storage::StorageError;
 use crate::storage::delta::StoredFile;
 use crate::storage::partition;
@@ -134,12 +132,7 @@ impl Intake {
         };
         let order = match &merge.rows {
             Rows::Update(Update { repeats: Repeats::First(order), .. }) => {
-                let columns = order.iter().map(|by| {
-                    let options =
-                        SortOptions { descending: by.descending, nulls_first: by.nulls_first };
-                    (by.column.as_str().to_owned(), options)
-                });
-                RowBytes::new(&landing.rows, columns)
+                RowBytes::new(&landing.rows, terms(order))
             }
             rows => ascending(rows.sequence()),
         };
@@ -148,7 +141,7 @@ impl Intake {
             path: target.path.clone(),
             merge: merge.clone(),
             landing: landing.clone(),
-            seed: RandomState::new().build_hasher().finish(),
+            seed: seed(),
             known_bytes_max: target.memory_bytes.max(KNOWN_BYTES_MIN),
             held: Held::new(SchemaRef::clone(&landing.rows), target.path.clone(), memory),
             conditions: Conditions::new(&target.path, merge, landing)?,
