@@ -18,6 +18,7 @@ use arrow::util::display::array_value_to_string;
 use parquet::arrow::ArrowWriter;
 use wasmhost::flow::CsvRead;
 use wasmhost::flow::JsonRead;
+use wasmhost::flow::Location;
 use wasmhost::flow::ReadFormat;
 use wasmhost::flow::Source;
 use wasmhost::name::ColumnName;
@@ -43,7 +44,8 @@ pub(crate) fn column(name: &str) -> ColumnName {
 pub(crate) fn source(path: &Path, format: ReadFormat) -> Source {
     Source {
         name: "main".to_owned(),
-        path: path.to_owned(),
+        path: Location::Disk(path.to_owned()),
+        base: None,
         format,
         columns: None,
         schema_hints: BTreeMap::new(),

@@ -28,6 +28,7 @@ use wasmhost::flow::WriteFormat;
 use wasmhost::name::ColumnName;
 use wasmhost::name::DestinationName;
 use wasmhost::name::FlowName;
+use wasmhost::storage::address::Address;
 use wasmhost::table::Commit;
 use wasmhost::table::Counts;
 use wasmhost::table::RunId;
@@ -105,7 +106,7 @@ fn rows(values: &[(i64, Option<&str>)]) -> RecordBatch {
 
 fn target(path: &Path, format: &WriteFormat, run_id: &str, change: TableChange) -> Target {
     Target {
-        path: path.to_owned(),
+        address: Address::Disk(path.to_owned()),
         format: format.clone(),
         change,
         schema: rows(&[]).schema(),

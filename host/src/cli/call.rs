@@ -1,6 +1,7 @@
 //! What can be called: the arguments as types, and the help text.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use clap::Subcommand;
 use crate::flow;
 use crate::flow::Flow;
 use crate::flow::ReadContext;
+use crate::flow::SECRET_VARIABLE;
+use crate::flow::Secrets;
 use crate::problem::Problem;
 use crate::run::World;
 use crate::table::RunId;
@@ -103,6 +106,9 @@ pub(super) struct Values {
     /// An environment variable that the flow may read, as `{{ env.NAME }}`
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
+    /// A folder of secrets, `scope/key`, one file each; wins over variables such as `WASMHOST_SECRET_SCOPE_KEY`
+    #[arg(long, value_name = "DIR")]
+    secrets: Option<PathBuf>,
 }
 
 impl FlowFile {
@@ -127,10 +133,17 @@ pub(super) fn read(
         None => BTreeMap::new(),
     };
     let env = values.env.iter().map(|name| (name.clone(), std::env::var(name).ok()));
+    let is_secret = |(name, _): &(String, String)| name.starts_with(SECRET_VARIABLE);
+    // Those that are no UTF-8 are nobody's names.
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let variables = std::env::vars_os().filter_map(text).filter(is_secret).collect();
     let context = ReadContext {
         vars: values.vars.iter().cloned().collect(),
         shared_vars,
         env: env.collect(),
+        secrets: Secrets { variables, folder: values.secrets.clone() },
         run_id: run_id.clone(),
         logical_date: world.now(),
         views: views.to_owned(),

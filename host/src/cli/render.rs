@@ -130,9 +130,7 @@ impl Progress {
         match self {
             Self::Silent => {}
             Self::Bar(bar) => match event {
-                Event::Planned(plan) => {
-                    bar.set_message(format!("read of {}", plan.source.path.display()))
-                }
+                Event::Planned(plan) => bar.set_message(format!("read of {}", plan.source.path)),
                 Event::Read(rows) => bar.set_position(*rows),
                 Event::Prepared => bar.set_message("read; all destinations are ready"),
                 Event::Committed(to) => bar.set_message(format!("read; {} committed", to.name)),
@@ -140,11 +138,7 @@ impl Progress {
             Self::Lines(last) => match event {
                 Event::Planned(plan) => {
                     let source = &plan.source;
-                    err(&format!(
-                        "reading {} file(s) of {}",
-                        source.files.len(),
-                        source.path.display()
-                    ));
+                    err(&format!("reading {} file(s) of {}", source.files.len(), source.path));
                 }
                 Event::Read(rows) => {
                     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);

@@ -98,7 +98,111 @@ pub(super) static CONNECTION: Block = Block {
         later("backward", INCREMENTAL),
         later("catalog", CATALOGS),
         later("database", CATALOGS),
-        later("storage", "belongs to object stores; this version reads and writes local files"),
+        field(
+            "storage",
+            Kind::Block(&STORAGE),
+            "How to get into the object store that its URLs name.",
+        ),
+    ],
+};
+
+/// How to get into an object store.
+pub(super) static STORAGE: Block = Block {
+    name: "storage",
+    doc: "How to get into an object store. What is not set comes from the environment, as each cloud has it.",
+    lifts_configure: false,
+    fields: &[
+        field(
+            "endpoint",
+            Kind::Sensitive,
+            "Where the service is, where that is not the cloud's own.",
+        )
+        .aliases(&[
+            "endpoint_url",
+            "aws_endpoint_url",
+            "fs.s3a.endpoint",
+            "spark.hadoop.fs.s3a.endpoint",
+        ])
+        .formats(&["s3", "gs", "az"]),
+        field("region", Kind::Sensitive, "The region.")
+            .aliases(&[
+                "aws_region",
+                "fs.s3a.endpoint.region",
+                "spark.hadoop.fs.s3a.endpoint.region",
+            ])
+            .formats(&["s3"]),
+        field("access_key_id", Kind::Sensitive, "The access key's name.")
+            .aliases(&["aws_access_key_id", "fs.s3a.access.key", "spark.hadoop.fs.s3a.access.key"])
+            .formats(&["s3"]),
+        field("secret_access_key", Kind::Sensitive, "The access key.")
+            .aliases(&[
+                "aws_secret_access_key",
+                "fs.s3a.secret.key",
+                "spark.hadoop.fs.s3a.secret.key",
+            ])
+            .formats(&["s3"]),
+        field("session_token", Kind::Sensitive, "The token of temporary credentials.")
+            .aliases(&[
+                "aws_session_token",
+                "fs.s3a.session.token",
+                "spark.hadoop.fs.s3a.session.token",
+            ])
+            .formats(&["s3"]),
+        field(
+            "path_style",
+            Kind::Bool,
+            "Whether the bucket stands in the URL's path; the endpoint decides by default.",
+        )
+        .aliases(&["fs.s3a.path.style.access", "spark.hadoop.fs.s3a.path.style.access"])
+        .formats(&["s3"]),
+        field(
+            "use_ssl",
+            Kind::Bool,
+            "False: an endpoint without a scheme is spoken to without TLS.",
+        )
+        .aliases(&["fs.s3a.connection.ssl.enabled", "spark.hadoop.fs.s3a.connection.ssl.enabled"])
+        .formats(&["s3"]),
+        field("service_account_path", Kind::Sensitive, "A file with a service account's key.")
+            .aliases(&["google_service_account_path"])
+            .formats(&["gs"]),
+        field("service_account_key", Kind::Sensitive, "A service account's key itself, as JSON.")
+            .aliases(&["google_service_account_key"])
+            .formats(&["gs"]),
+        field("account_name", Kind::Sensitive, "The storage account.")
+            .aliases(&["azure_storage_account_name"])
+            .formats(&["az"]),
+        field("account_key", Kind::Sensitive, "The account's key.")
+            .aliases(&["azure_storage_account_key"])
+            .formats(&["az"]),
+        field("sas_token", Kind::Sensitive, "A shared access signature.")
+            .aliases(&["azure_storage_sas_token"])
+            .formats(&["az"]),
+        field("client_id", Kind::Sensitive, "The application that asks.")
+            .aliases(&["azure_client_id"])
+            .formats(&["az"]),
+        field("client_secret", Kind::Sensitive, "The application's password.")
+            .aliases(&["azure_client_secret"])
+            .formats(&["az"]),
+        field("tenant_id", Kind::Sensitive, "The application's tenant.")
+            .aliases(&["azure_tenant_id"])
+            .formats(&["az"]),
+        field(
+            "allow_http",
+            Kind::Bool,
+            "Whether the service may be spoken to without TLS; false by default.",
+        )
+        .aliases(&["aws_allow_http"]),
+        field("timeout", Kind::Age, "How long one request may take; `60 seconds` by default."),
+        field(
+            "connect_timeout",
+            Kind::Age,
+            "How long a connection may take to come about; `10 seconds` by default.",
+        ),
+        field(
+            "retries",
+            Kind::Whole,
+            "How often a request that failed is tried again; 8 by default.",
+        ),
     ],
 };
 

@@ -8,15 +8,16 @@ use globset::GlobBuilder;
 
 use super::Destination;
 use super::Judge;
+use super::Location;
 use super::Rule;
 use super::Source;
 use super::Step;
 use super::destination::Written;
+use super::disk::fixed_part;
+use super::disk::is_pattern;
+use super::disk::physical;
 use super::limits::LIMITS;
 use super::limits::Limit;
-use super::location::fixed_part;
-use super::location::is_pattern;
-use super::location::physical;
 use super::node::Shape;
 use super::open::Found;
 use super::report::Report;
@@ -90,14 +91,14 @@ pub(super) fn sources_named<'a>(
 
 /// No destination lies in another: the outer one would take the inner one's files for its own.
 pub(super) fn destinations_apart(report: &Report, all: &[&Written]) {
-    let places: Vec<_> = all.iter().map(|written| physical(&written.destination.path)).collect();
+    let places: Vec<_> = all.iter().map(|written| written.destination.path.physical()).collect();
     for (index, written) in all.iter().enumerate() {
         for (other, place) in all[..index].iter().zip(&places) {
             let (name, other) = (&written.destination.name, &other.destination.name);
             let what = if places[index] == *place {
                 format!(
                     "the destinations `{other}` and `{name}` are one place, `{}`",
-                    written.destination.path.display()
+                    written.destination.path
                 )
             } else if places[index].starts_with(place) {
                 format!("the destination `{name}` lies inside the destination `{other}`")
@@ -120,7 +121,7 @@ pub(super) fn destinations_apart(report: &Report, all: &[&Written]) {
 pub(super) fn state_apart(report: &Report, state: &Path, spot: &Spot, all: &[&Written]) {
     let state = physical(state);
     for written in all {
-        let Ok(inside) = state.strip_prefix(physical(&written.destination.path)) else { continue };
+        let Ok(inside) = state.strip_prefix(written.destination.path.physical()) else { continue };
         // Hidden names are never data.
         if !inside
             .components()
@@ -135,13 +136,17 @@ pub(super) fn state_apart(report: &Report, state: &Path, spot: &Spot, all: &[&Wr
 
 /// No destination may write what the source reads, nor replace a folder that holds it.
 pub(super) fn source_apart(report: &Report, source: &Source, all: &[&Written]) {
-    let has_pattern =
-        !source.path.exists() && source.path.components().any(|part| is_pattern(part.as_os_str()));
-    let fixed = physical(&if has_pattern { fixed_part(&source.path) } else { source.path.clone() });
-    let pattern = has_pattern
-        .then(|| source.path.strip_prefix(fixed_part(&source.path)).unwrap_or(&source.path));
+    let path = source.path.shown();
+    let is_there = matches!(source.path, Location::Disk(_)) && path.exists();
+    let has_pattern = !is_there && path.components().any(|part| is_pattern(part.as_os_str()));
+    let fixed = match &source.path {
+        Location::Disk(path) if has_pattern => physical(&fixed_part(path)),
+        Location::Store(_) if has_pattern => fixed_part(&path),
+        whole => whole.physical(),
+    };
+    let pattern = has_pattern.then(|| path.strip_prefix(fixed_part(&path)).unwrap_or(&path));
     for written in all {
-        let place = physical(&written.destination.path);
+        let place = written.destination.path.physical();
         let what = if fixed == place {
             "the destination is the source's own place"
         } else if fixed.starts_with(&place) {
@@ -151,7 +156,7 @@ pub(super) fn source_apart(report: &Report, source: &Source, all: &[&Written]) {
         } else {
             continue;
         };
-        let path = written.destination.path.display();
+        let path = &written.destination.path;
         report.add_hint(
             Code::Contradiction,
             &written.path,

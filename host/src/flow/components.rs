@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::ComponentSource;
 use super::blocks::COMPONENT;
-use super::location::Folder;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
+use super::places::Folder;
 use super::report::Report;
 use super::report::Spot;
 use crate::name::ComponentName;

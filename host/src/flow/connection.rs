@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::Location;
+use super::base;
 use super::blocks::CONNECTION;
 use super::format::Declared;
 use super::format::format;
-use super::location::Folder;
-use super::location::below_base;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
 use super::options::MERGE_OPTIONS;
 use super::options::READ_OPTIONS;
 use super::options::WRITE_OPTIONS;
+use super::places::Folder;
 use super::report::Located;
 use super::report::Report;
 use super::report::Spot;
+use super::store;
 use crate::problem::Code;
 use crate::problem::known_names;
 
@@ -26,7 +28,9 @@ pub(super) struct Connection<'a> {
     /// An error where its format is set and cannot be one.
     pub(super) format: Result<Declared, ()>,
     /// An error where it is set and cannot be one.
-    base_path: Result<Option<Located<PathBuf>>, ()>,
+    base_path: Result<Option<Located<Location>>, ()>,
+    /// How to get into its object store.
+    pub(super) storage: Option<Fields<'a>>,
     pub(super) read_options: Option<Fields<'a>>,
     /// Those of merging among them.
     pub(super) write_options: Option<Fields<'a>>,
@@ -82,15 +86,24 @@ impl<'a> Connection<'a> {
                 Some(merging.into_iter().fold(writing, Fields::beside))
             }
         };
+        let storage = fields.get("storage").and_then(|found| store::storage(report, found));
         let base_path = match fields.get("base_path") {
             None => Ok(None),
             Some(_) => fields
                 .text("base_path")
-                .and_then(|path| folder.resolve(report, path))
+                .and_then(|path| folder.locate(report, path, storage.as_ref()))
                 .map(Some)
                 .ok_or(()),
         };
-        Some(Self { format, base_path, read_options, write_options })
+        Some(Self { format, base_path, storage, read_options, write_options })
+    }
+
+    /// Its folder, where that is on a disk.
+    pub(super) fn base_on_disk(&self) -> Option<PathBuf> {
+        match &self.base_path.as_ref().ok()?.as_ref()?.value {
+            Location::Disk(path) => Some(path.clone()),
+            Location::Store(_) => None,
+        }
     }
 
     /// The connection that a source or destination names or holds.
@@ -132,12 +145,14 @@ pub(super) fn format_and_place(
     fields: &Fields<'_>,
     connection: &Result<Option<Connection<'_>>, ()>,
     folder: &Folder,
-) -> (Option<Located<&'static str>>, Option<Located<PathBuf>>) {
+) -> (Option<Located<&'static str>>, Option<Located<Location>>) {
     let Ok(connection) = connection else { return (None, None) };
     let connection = connection.as_ref();
     let format = format(report, fields, connection.map(|connection| &connection.format));
     let path = match &format {
-        Some(format) if format.value == "view" => folder.view(report, fields),
+        Some(format) if format.value == "view" => {
+            folder.view(report, fields).map(|path| path.map(Location::Disk))
+        }
         _ => location(report, fields, connection, folder),
     };
     (format, path)
@@ -149,7 +164,7 @@ fn location(
     fields: &Fields<'_>,
     connection: Option<&Connection<'_>>,
     folder: &Folder,
-) -> Option<Located<PathBuf>> {
+) -> Option<Located<Location>> {
     let base = match connection.map(|connection| &connection.base_path) {
         Some(Err(())) => return None,
         Some(Ok(base)) => base.as_ref(),
@@ -157,19 +172,13 @@ fn location(
     };
     let (path, schema, table) = (fields.text("path"), fields.text("schema"), fields.text("table"));
     match (fields.get("path"), fields.get("schema"), fields.get("table")) {
-        (Some(_), None, None) => {
-            let path = path?;
-            match base {
-                Some(base) => Folder::at(base.value.clone()).resolve(report, path),
-                None => folder.resolve(report, path),
-            }
-        }
+        (Some(_), None, None) => base::below(report, folder, connection, base, path?),
         (Some(_), _, _) => {
             let what = "`path` and `schema` with `table` are two ways to say where";
             report.add_hint(Code::Contradiction, &fields.key_of("path"), what, "keep one of them");
             None
         }
-        (None, Some(_), Some(_)) => below_base(report, fields, base, schema?, table?),
+        (None, Some(_), Some(_)) => base::table(report, fields, base, schema?, table?),
         (None, None, None)
             if ["path", "schema", "table"].into_iter().any(|name| fields.is_attempted(name)) =>
         {

@@ -4,22 +4,23 @@ use super::Compression;
 use super::CsvWrite;
 use super::Destination;
 use super::Load;
+use super::Location;
 use super::ParquetWrite;
 use super::WriteFormat;
 use super::connection::Connection;
 use super::connection::Connections;
 use super::connection::format_and_place;
 use super::destinations::DESTINATION;
+use super::disk::is_pattern;
 use super::layout;
 use super::loading::Loading;
 use super::loading::load_type;
-use super::location::Folder;
-use super::location::is_pattern;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
 use super::options::MERGE_OPTIONS;
 use super::options::WRITE_OPTIONS;
+use super::places::Folder;
 use super::projection::Projection;
 use super::report::Located;
 use super::report::Report;
@@ -232,22 +233,32 @@ fn name(report: &Report, fields: &Fields<'_>, default: &str) -> Option<Destinati
 }
 
 /// A destination is a folder that files are written into.
-fn is_folder(report: &Report, path: &Located<std::path::PathBuf>, format: Option<&str>) -> bool {
-    if path.value.components().any(|part| is_pattern(part.as_os_str())) {
-        let what =
-            format!("`{}` has a wildcard; a destination is one folder", path.value.display());
+fn is_folder(report: &Report, path: &Located<Location>, format: Option<&str>) -> bool {
+    let shown = path.value.shown();
+    if let (Location::Store(_), Some(format)) = (&path.value, format)
+        && format != "delta"
+    {
+        let what = format!("`{format}` files in an object store cannot be written by this version");
+        report.add_hint(
+            Code::NotOffered,
+            &path.spot,
+            what,
+            "Delta tables can, and files on a disk",
+        );
+        return false;
+    }
+    if shown.components().any(|part| is_pattern(part.as_os_str())) {
+        let what = format!("`{}` has a wildcard; a destination is one folder", path.value);
         report.add(Code::WrongValue, &path.spot, what);
         return false;
     }
-    let extension =
-        path.value.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let extension = shown.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     if let (Some(extension), Some(format)) = (extension, format)
         && extension == format
         && format != "delta"
     {
-        let what =
-            format!("`{}` looks like a file; a destination is a folder", path.value.display());
-        let folder = path.value.with_extension("");
+        let what = format!("`{}` looks like a file; a destination is a folder", path.value);
+        let folder = shown.with_extension("");
         report.add_hint(
             Code::WrongValue,
             &path.spot,

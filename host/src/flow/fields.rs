@@ -44,6 +44,8 @@ pub(super) enum Unsaid {
 pub(super) enum Kind {
     /// Text that is not empty.
     Text,
+    /// The same, which may hold secrets.
+    Sensitive,
     /// Any text, also none.
     AnyText,
     /// One word of a table; case and outer blanks do not count.

@@ -10,6 +10,7 @@ use super::node::Shape;
 use super::open::Fields;
 use super::report::Located;
 use super::report::Spot;
+use super::scalars::no_secret;
 use super::scalars::shown;
 use super::scalars::text;
 use crate::name::ColumnName;
@@ -111,6 +112,10 @@ impl<'a> Fields<'a> {
         let code = match &node.shape {
             Shape::Text(_) | Shape::Number(_) | Shape::Bool(_) => return Some(node.to_json()),
             Shape::Refused => return None,
+            Shape::Secret(_) => {
+                no_secret(self.report, spot);
+                return None;
+            }
             Shape::Null => Code::WrongValue,
             Shape::List(_) | Shape::Map(_) => Code::WrongType,
         };

@@ -3,6 +3,7 @@
 //! `read` is the only way in. Reading opens the flow file and nothing else: no data, no component.
 
 mod age;
+mod base;
 mod blocks;
 mod check;
 mod columns;
@@ -11,6 +12,7 @@ mod components;
 mod connection;
 mod destination;
 mod destinations;
+mod disk;
 mod expressions;
 mod family;
 mod fields;
@@ -29,6 +31,7 @@ mod open;
 mod options;
 mod order;
 mod pairs;
+mod places;
 mod projection;
 mod properties;
 mod read;
@@ -40,11 +43,13 @@ mod scalars;
 mod schema;
 mod schema_parts;
 mod scope;
+mod sensitive;
 mod source;
 mod sources;
 mod step;
 mod step_blocks;
 mod steps;
+mod store;
 mod template;
 mod types;
 mod used;
@@ -67,12 +72,20 @@ use encoding_rs::Encoding;
 use serde::Serialize;
 
 pub use self::load::*;
+pub use self::location::Location;
+pub use self::location::StoreLocation;
 pub use self::read::ReadContext;
 pub use self::read::read;
 pub use self::read::read_vars;
 pub use self::rule::*;
 pub use self::schema::json_schema;
+pub use self::sensitive::SECRET_VARIABLE;
+pub use self::sensitive::Secrets;
+pub use self::sensitive::Sensitive;
 pub use self::step::*;
+pub use self::store::StoreKind;
+pub use self::store::StoreOption;
+pub use self::store::StoreSettings;
 use crate::name::ColumnName;
 use crate::name::ComponentName;
 use crate::name::DestinationName;
@@ -128,8 +141,10 @@ pub struct ComponentSource {
 pub struct Source {
     /// The source's name: `main`, or the flow's own.
     pub name: String,
-    /// A file, a folder or a glob, absolute or relative to the working folder.
-    pub path: PathBuf,
+    /// A file, a folder or a glob.
+    pub path: Location,
+    /// The connection's folder, which the files may not leave.
+    pub base: Option<PathBuf>,
     /// How the files are read.
     pub format: ReadFormat,
     /// The columns wanted, in this order.
@@ -219,8 +234,8 @@ pub struct JsonRead {
 pub struct Destination {
     /// Its name, unique in the flow.
     pub name: DestinationName,
-    /// A folder, absolute or relative to the working folder.
-    pub path: PathBuf,
+    /// A folder.
+    pub path: Location,
     /// How rows are written.
     pub format: WriteFormat,
     /// Its own steps, from the main chain's result on; none at a quarantine.

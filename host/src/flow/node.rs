@@ -7,6 +7,7 @@ use serde_json::Number;
 use serde_json::Value;
 
 use super::json;
+use super::sensitive::Sensitive;
 use super::yaml;
 use crate::problem::Code;
 use crate::problem::Place;
@@ -41,6 +42,8 @@ pub(super) enum Shape {
     Text(String),
     List(Vec<Node>),
     Map(Vec<Entry>),
+    /// A text with a secret in it, which few fields take.
+    Secret(Sensitive),
     /// A text whose template was refused. That was told; nothing more is said about it.
     Refused,
 }
@@ -67,6 +70,7 @@ impl Node {
             Shape::Text(_) => "text",
             Shape::List(_) => "a list",
             Shape::Map(_) => "a map",
+            Shape::Secret(_) => "a secret",
             Shape::Refused => "text",
         }
     }
@@ -74,7 +78,8 @@ impl Node {
     /// The value as JSON, as a component gets its configuration.
     pub(super) fn to_json(&self) -> Value {
         match &self.shape {
-            Shape::Null | Shape::Refused => Value::Null,
+            // Whoever takes JSON tells of secrets in it before.
+            Shape::Null | Shape::Secret(_) | Shape::Refused => Value::Null,
             Shape::Bool(value) => Value::Bool(*value),
             Shape::Number(value) => Value::Number(value.clone()),
             Shape::Text(value) => Value::String(value.clone()),
@@ -107,7 +112,20 @@ impl Node {
                     entry.value.each_text(&join(path, &entry.key), change);
                 }
             }
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Refused => {}
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Secret(_) | Shape::Refused => {
+            }
+        }
+    }
+
+    /// The place of the first secret in the tree.
+    pub(super) fn secret(&self) -> Option<Mark> {
+        match &self.shape {
+            Shape::Secret(_) => Some(self.at),
+            Shape::List(items) => items.iter().find_map(Self::secret),
+            Shape::Map(entries) => entries.iter().find_map(|entry| entry.value.secret()),
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) | Shape::Refused => {
+                None
+            }
         }
     }
 
@@ -136,7 +154,12 @@ impl Node {
                     entry.value.drop_repeated(file, &join(path, &entry.key), problems);
                 }
             }
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) | Shape::Refused => {}
+            Shape::Null
+            | Shape::Bool(_)
+            | Shape::Number(_)
+            | Shape::Text(_)
+            | Shape::Secret(_)
+            | Shape::Refused => {}
         }
     }
 }

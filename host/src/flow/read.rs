@@ -19,19 +19,21 @@ use super::check;
 use super::components;
 use super::connection;
 use super::destination;
-use super::location::Folder;
 use super::node;
 use super::node::FILE_BYTES_MAX;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
+use super::places::Folder;
 use super::report::Report;
 use super::report::Spot;
 use super::rules;
 use super::scope::Scope;
+use super::sensitive::Secrets;
 use super::sources;
 use super::sources::Sources;
 use super::steps;
+use super::template::Rendered;
 use super::template::Templates;
 use super::vars;
 use crate::name::ComponentName;
@@ -50,6 +52,8 @@ pub struct ReadContext {
     pub shared_vars: BTreeMap<String, String>,
     /// The environment variables that the flow may read, with the values of those that are set.
     pub env: BTreeMap<String, Option<String>>,
+    /// `{{ secret:scope/key }}`.
+    pub secrets: Secrets,
     /// `{{ run_id }}`.
     pub run_id: RunId,
     /// `{{ logical_date }}`: its UTC day, such as `2026-08-01`.
@@ -84,6 +88,7 @@ pub(super) fn read_bytes(
         context.run_id.as_str(),
         &context.logical_date.format("%Y-%m-%d").to_string(),
         context.env.clone(),
+        context.secrets.clone(),
     );
     let vars = vars::declare(&report, &tree, context, &mut templates);
     render(&report, &mut tree, &mut templates);
@@ -167,7 +172,10 @@ fn render(report: &Report, tree: &mut Node, templates: &mut Templates) {
     for entry in entries.iter_mut().filter(|entry| entry.key != "vars") {
         let path = Spot::default().key(&entry.key, entry.at).path;
         entry.value.each_text(&path, &mut |text, at, path| match templates.render(text) {
-            Ok(rendered) => rendered.map(Shape::Text),
+            Ok(rendered) => rendered.map(|rendered| match rendered {
+                Rendered::Text(text) => Shape::Text(text),
+                Rendered::Secret(secret) => Shape::Secret(secret),
+            }),
             Err(refusal) => {
                 refusal.tell(report, &Spot { at, path: path.to_owned() });
                 Some(Shape::Refused)

@@ -15,6 +15,10 @@ pub(super) fn text<'a>(report: &Report, node: &'a Node, spot: &Spot) -> Option<&
     match &node.shape {
         Shape::Text(text) => Some(text),
         Shape::Refused => None,
+        Shape::Secret(_) => {
+            no_secret(report, spot);
+            None
+        }
         Shape::Bool(_) | Shape::Number(_) | Shape::Null => {
             let what = format!("text is due here; this is {}", shown(node));
             report.add_hint(Code::WrongType, spot, what, "put it in quotes");
@@ -27,6 +31,13 @@ pub(super) fn text<'a>(report: &Report, node: &'a Node, spot: &Spot) -> Option<&
     }
 }
 
+/// Tells that a field takes no secret: its value is shown and recorded, or goes to a guest.
+pub(super) fn no_secret(report: &Report, spot: &Spot) {
+    let hint =
+        "fields that take one: those of a connection's `storage`, and `url`, `user`, `password`";
+    report.add_hint(Code::NotAllowed, spot, "a secret cannot stand here", hint);
+}
+
 /// Text, or what is written as text in one way only.
 pub(super) fn scalar(report: &Report, node: &Node, spot: &Spot, name: &str) -> Option<String> {
     match &node.shape {
@@ -34,6 +45,10 @@ pub(super) fn scalar(report: &Report, node: &Node, spot: &Spot, name: &str) -> O
         Shape::Bool(value) => Some(value.to_string()),
         Shape::Number(number) if !number.is_f64() => Some(number.to_string()),
         Shape::Refused => None,
+        Shape::Secret(_) => {
+            no_secret(report, spot);
+            None
+        }
         Shape::Number(_) => {
             let what =
                 format!("`{name}` is text, a whole number, true or false; this is {}", shown(node));
@@ -160,7 +175,9 @@ pub(super) fn shown(node: &Node) -> String {
         Shape::Bool(value) => format!("`{value}`"),
         Shape::Number(value) => format!("`{value}`"),
         Shape::Text(value) => format!("{:?}", value.chars().take(60).collect::<String>()),
-        Shape::List(_) | Shape::Map(_) | Shape::Refused => node.kind().to_owned(),
+        Shape::List(_) | Shape::Map(_) | Shape::Secret(_) | Shape::Refused => {
+            node.kind().to_owned()
+        }
     }
 }
 

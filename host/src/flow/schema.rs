@@ -92,7 +92,9 @@ fn property(field: &'static Field, alias: Option<&str>, defs: &mut Map<String, V
 
 fn value(kind: Kind, defs: &mut Map<String, Value>) -> Value {
     match kind {
-        Kind::Text | Kind::Sql | Kind::Age => json!({"type": "string", "minLength": 1}),
+        Kind::Text | Kind::Sensitive | Kind::Sql | Kind::Age => {
+            json!({"type": "string", "minLength": 1})
+        }
         Kind::SqlTexts => any_of(vec![value(Kind::Sql, defs), list(value(Kind::Sql, defs))]),
         Kind::AnyText => json!({"type": "string"}),
         Kind::Word(words) => one_of_words(words),

@@ -20,10 +20,10 @@ use super::blocks::SOURCE_READ;
 use super::connection::Connection;
 use super::connection::Connections;
 use super::connection::format_and_place;
-use super::location::Folder;
 use super::node::Node;
 use super::open::Fields;
 use super::options::READ_OPTIONS;
+use super::places::Folder;
 use super::report::Located;
 use super::report::Report;
 use super::report::Spot;
@@ -76,6 +76,7 @@ pub(super) fn read<'a>(
     Some(Source {
         name,
         path: path.value,
+        base: connected.and_then(Connection::base_on_disk),
         format: match format {
             "delta" => ReadFormat::Delta(as_of),
             format => read_format(report, format, &options)?,

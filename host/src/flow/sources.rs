@@ -3,11 +3,11 @@
 use super::Source;
 use super::blocks::SOURCE;
 use super::connection::Connections;
-use super::location::Folder;
 use super::node::Entry;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
+use super::places::Folder;
 use super::report::Report;
 use super::scope::SourceNames;
 use super::source;

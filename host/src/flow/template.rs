@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use minijinja::Environment;
 use minijinja::UndefinedBehavior;
@@ -11,6 +14,9 @@ use minijinja::syntax::SyntaxConfig;
 
 use super::report::Report;
 use super::report::Spot;
+use super::sensitive::NoSecret;
+use super::sensitive::Secrets;
+use super::sensitive::Sensitive;
 use crate::problem::Code;
 use crate::problem::Problem;
 use crate::problem::known_names;
@@ -44,9 +50,23 @@ impl Refusal {
     }
 }
 
+/// What a text with templates has become.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Rendered {
+    Text(String),
+    /// It holds a secret: only fields that take one may have it.
+    Secret(Sensitive),
+}
+
+/// What stands for a secret while its text is rendered: its place among those named, between two characters that no text has.
+const MARK: char = '\u{1}';
+
 /// Renders texts and remembers which variables they name.
 #[derive(Debug)]
 pub(super) struct Templates {
+    secrets: Secrets,
+    /// The names of secrets that the text at hand asks for.
+    asked: Arc<Mutex<Vec<String>>>,
     environment: Environment<'static>,
     values: BTreeMap<String, Value>,
     /// The environment variables that texts may name, and their values where they are set.
@@ -61,7 +81,9 @@ impl Templates {
         run_id: &str,
         logical_date: &str,
         env: BTreeMap<String, Option<String>>,
+        secrets: Secrets,
     ) -> Self {
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(
@@ -78,6 +100,12 @@ impl Templates {
         environment.add_filter("float", filters::float);
         environment.add_test("defined", minijinja::tests::is_defined);
         environment.add_test("undefined", minijinja::tests::is_undefined);
+        let asking = Arc::clone(&asked);
+        environment.add_function("secret", move |name: String| {
+            let mut asked = asking.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.push(name);
+            format!("{MARK}{}{MARK}", asked.len() - 1)
+        });
         let undefined = |value: &Option<String>| value.clone().map_or(Value::UNDEFINED, Into::into);
         let set = env.iter().map(|(name, value)| (name.clone(), undefined(value)));
         let values = BTreeMap::from([
@@ -85,7 +113,8 @@ impl Templates {
             ("logical_date".to_owned(), Value::from(logical_date)),
             ("env".to_owned(), Value::from_pairs(set)),
         ]);
-        Self { environment, values, env, refused: BTreeSet::new(), used: BTreeSet::new() }
+        let (refused, used) = (BTreeSet::new(), BTreeSet::new());
+        Self { environment, values, env, refused, used, secrets, asked }
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value) {
@@ -109,11 +138,12 @@ impl Templates {
     }
 
     /// The rendered text; `None` where the text has no template in it.
-    pub(super) fn render(&mut self, text: &str) -> Result<Option<String>, Refusal> {
+    pub(super) fn render(&mut self, text: &str) -> Result<Option<Rendered>, Refusal> {
         if !["{{", "{%", "{#"].iter().any(|open| text.contains(open)) {
             return Ok(None);
         }
-        refuse_foreign(text)?;
+        let spelt = plain_spelling(text)?;
+        let text = spelt.as_str();
         let wrong = |error: &minijinja::Error| Refusal::Because {
             code: Code::WrongValue,
             what: format!("the template cannot be rendered: {}", words(error)),
@@ -129,10 +159,8 @@ impl Templates {
             },
         };
         let template = self.environment.template_from_str(text).map_err(|error| wrong(&error))?;
-        let names = template.undeclared_variables(false);
-        if names.contains("secret") {
-            return Err(no_secrets());
-        }
+        let mut names = template.undeclared_variables(false);
+        names.remove("secret");
         let parts = template.undeclared_variables(true);
         let mut named: Vec<&str> =
             parts.iter().filter_map(|name| name.strip_prefix("env.")).collect();
@@ -167,7 +195,36 @@ impl Templates {
                 }
             });
         self.used.extend(names);
-        rendered.map(Some)
+        let asked = std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        let rendered = rendered?;
+        match rendered.contains(MARK) {
+            false => Ok(Some(Rendered::Text(rendered))),
+            true => self.with_secrets(&rendered, &asked).map(|text| Some(Rendered::Secret(text))),
+        }
+    }
+
+    /// Puts secrets in the place of their marks.
+    fn with_secrets(&self, rendered: &str, asked: &[String]) -> Result<Sensitive, Refusal> {
+        let (mut shown, mut value, mut secrets) = (String::new(), String::new(), Vec::new());
+        for (at, part) in rendered.split(MARK).enumerate() {
+            if at % 2 == 0 {
+                shown.push_str(part);
+                value.push_str(part);
+                continue;
+            }
+            // A filter may have changed what it took for a text.
+            let Some(name) = part.parse().ok().and_then(|at: usize| asked.get(at)) else {
+                let what = "a secret cannot be changed where it is named".to_owned();
+                return Err(Refusal::Because { code: Code::WrongValue, what, hint: None });
+            };
+            let secret = self.secrets.find(name).map_err(|NoSecret { what, hint }| {
+                Refusal::Because { code: Code::NotFound, what, hint: Some(hint) }
+            })?;
+            shown.push_str(&format!("{{{{ secret:{name} }}}}"));
+            value.push_str(&secret);
+            secrets.push(secret);
+        }
+        Ok(Sensitive::new(shown, value, secrets))
     }
 }
 
@@ -189,12 +246,6 @@ fn undefined<'a>(missing: &[&String], known: impl Iterator<Item = &'a str> + Clo
     }
 }
 
-fn no_secrets() -> Refusal {
-    let what = "`secret` (the secret provider) is not in this version".to_owned();
-    let hint = "no field of this version takes a secret; other values come by `--var`".to_owned();
-    Refusal::Because { code: Code::NotOffered, what, hint: Some(hint) }
-}
-
 /// A flow is somebody's file, the environment is the caller's: who calls says what the file may see.
 fn not_allowed(name: &str) -> Refusal {
     let what = format!("the flow reads the environment variable `{name}`, which it may not");
@@ -208,10 +259,14 @@ fn unset(name: &str) -> Refusal {
     Refusal::Because { code: Code::UnknownName, what, hint: Some(hint) }
 }
 
+/// The text as the template language has it: `{{ secret:scope/key }}` is our own spelling.
+///
 /// Refuses what is no expression. Statements could loop and grow without bound, and a flow's value needs none.
-fn refuse_foreign(text: &str) -> Result<(), Refusal> {
+fn plain_spelling(text: &str) -> Result<String, Refusal> {
+    let mut spelt = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('{') {
+        spelt.push_str(&rest[..at]);
         rest = &rest[at..];
         if rest.starts_with("{%") {
             return Err(Refusal::Because {
@@ -224,23 +279,28 @@ fn refuse_foreign(text: &str) -> Result<(), Refusal> {
             Some("{#") => "#}",
             Some("{{") => "}}",
             _ => {
+                spelt.push('{');
                 rest = &rest[1..];
                 continue;
             }
         };
-        let inner = &rest[2..];
-        // `{{ secret:scope/key }}` is our own spelling; the template language has no such thing.
-        if end == "}}"
-            && inner
-                .trim_start_matches(['-', ' '])
-                .strip_prefix("secret")
-                .is_some_and(|tail| tail.trim_start().starts_with(':'))
-        {
-            return Err(no_secrets());
+        let behind = after(&rest[2..], end)?;
+        let whole = &rest[..rest.len() - behind.len()];
+        match own_secret(whole).filter(|_| end == "}}") {
+            Some(name) => spelt.push_str(&format!("{{{{ secret('{name}') }}}}")),
+            None => spelt.push_str(whole),
         }
-        rest = after(inner, end)?;
+        rest = behind;
     }
-    Ok(())
+    spelt.push_str(rest);
+    Ok(spelt)
+}
+
+/// The name in `{{ secret:scope/key }}`.
+fn own_secret(expression: &str) -> Option<String> {
+    let inner = expression.strip_prefix("{{")?.strip_suffix("}}")?;
+    let tail = inner.trim().strip_prefix("secret")?.trim_start().strip_prefix(':')?;
+    Some(tail.trim().replace(['\'', '\\'], "?"))
 }
 
 /// What follows `end`, quoted texts skipped; nothing where `end` is missing.
@@ -288,15 +348,61 @@ fn words(error: &minijinja::Error) -> String {
 mod tests {
     use super::*;
 
-    fn render(text: &str) -> Result<Option<String>, Refusal> {
+    fn rendered(text: &str) -> Result<Option<Rendered>, Refusal> {
         let env = BTreeMap::from([
             ("ZONE".to_owned(), Some("eu".to_owned())),
             ("UNSET".to_owned(), None),
         ]);
-        let mut templates = Templates::new("r1", "2026-08-01", env);
+        let secret = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let variables = BTreeMap::from([
+            secret("WASMHOST_SECRET_A_B_1", "p'w{{"),
+            secret("WASMHOST_SECRET_LONE", "other\n"),
+            secret("WASMHOST_SECRET_EMPTY", "\n"),
+        ]);
+        let secrets = Secrets { variables, folder: None };
+        let mut templates = Templates::new("r1", "2026-08-01", env, secrets);
         templates.set("month", Value::from("2013-01"));
         templates.set("n", Value::from(3));
         templates.render(text)
+    }
+
+    fn render(text: &str) -> Result<Option<String>, Refusal> {
+        rendered(text).map(|rendered| {
+            rendered.map(|rendered| match rendered {
+                Rendered::Text(text) => text,
+                Rendered::Secret(secret) => panic!("{secret}"),
+            })
+        })
+    }
+
+    #[test]
+    fn secrets_are_shown_as_they_are_named_and_given_as_they_are() {
+        for (text, shown, value) in [
+            ("{{ secret('a/b-1') }}", "{{ secret:a/b-1 }}", "p'w{{"),
+            ("{{secret:a/b-1}}", "{{ secret:a/b-1 }}", "p'w{{"),
+            (
+                "{{ month }} {{ secret: lone }}:{{ secret('a/b-1') ~ n }} {x",
+                "2013-01 {{ secret:lone }}:{{ secret:a/b-1 }}3 {x",
+                "2013-01 other:p'w{{3 {x",
+            ),
+            ("{{ secret('a/b-1') | upper }}", "{{ secret:a/b-1 }}", "p'w{{"),
+        ] {
+            let Ok(Some(Rendered::Secret(secret))) = rendered(text) else { panic!("{text}") };
+            assert_eq!((secret.to_string().as_str(), secret.reveal()), (shown, value), "{text}");
+            assert!(!secret.redact(value).contains("p'w"), "{text}");
+        }
+        for (text, code) in [
+            ("{{ secret('no/such') }}", Code::NotFound),
+            ("{{ secret:empty }}", Code::NotFound),
+            ("{{ secret:../x }}", Code::NotFound),
+            ("{{ secret:a'b }}", Code::NotFound),
+            ("{{ secret('lone') | replace('0', '7') }}", Code::WrongValue),
+        ] {
+            let Err(Refusal::Because { code: found, .. }) = rendered(text) else {
+                panic!("{text}")
+            };
+            assert_eq!(found, code, "{text}");
+        }
     }
 
     #[test]
@@ -328,9 +434,6 @@ mod tests {
         assert_eq!(code("{{ env.HOME | default('a') }}"), Code::NotAllowed);
         assert_eq!(code("{{ env['HOME'] }}"), Code::WrongValue);
         assert_eq!(code("{{ env.UNSET }}"), Code::UnknownName);
-        assert_eq!(code("{{ secret('a/b') }}"), Code::NotOffered);
-        assert_eq!(code("{{ secret:a/b }}"), Code::NotOffered);
-        assert_eq!(code("{{secret:a/b}}"), Code::NotOffered);
         assert_eq!(code("{% for x in y %}{% endfor %}"), Code::WrongValue);
         for bad in
             ["{{ 'x' * 3 }}", "{{ month | list }}", "{{ n | replace('3', 'x' ~ month) * 2 }}"]

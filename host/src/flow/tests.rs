@@ -128,6 +128,7 @@ fn problems(flow: &Value) -> Vec<Problem> {
         vars: Default::default(),
         shared_vars: Default::default(),
         env: Default::default(),
+        secrets: Default::default(),
         run_id: RunId::new("r").expect("a run id"),
         logical_date: Default::default(),
         views: Default::default(),

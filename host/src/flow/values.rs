@@ -8,12 +8,15 @@ use super::node::Shape;
 use super::open::Fields;
 use super::open::Found;
 use super::report::Located;
+use super::report::Spot;
 use super::scalars::Number;
+use super::scalars::no_secret;
 use super::scalars::number;
 use super::scalars::scalar;
 use super::scalars::shown;
 use super::scalars::text;
 use super::scalars::word;
+use super::sensitive::Sensitive;
 use super::types::ColumnTypes;
 use super::types::column_type;
 use crate::name::ColumnName;
@@ -38,6 +41,21 @@ impl<'a> Fields<'a> {
                 return None;
             }
             Some(text.to_owned())
+        })
+    }
+
+    /// Text that may hold secrets; in plain words it is one itself.
+    pub(super) fn sensitive(&self, name: &'static str) -> Option<Located<Sensitive>> {
+        self.located(name, |found| match &found.node.shape {
+            Shape::Secret(secret) => Some(secret.clone()),
+            _ => {
+                let text = text(self.report, found.node, &found.spot)?;
+                if text.trim().is_empty() {
+                    self.report.add(Code::WrongValue, &found.spot, format!("`{name}` is empty"));
+                    return None;
+                }
+                Some(Sensitive::plain(text))
+            }
         })
     }
 
@@ -191,6 +209,11 @@ impl<'a> Fields<'a> {
 
     /// Whatever stands there, as JSON.
     pub(super) fn json(&self, name: &'static str) -> Option<Value> {
-        self.get(name).map(|found| found.node.to_json())
+        self.get(name).map(|found| {
+            if let Some(at) = found.node.secret() {
+                no_secret(self.report, &Spot { at, path: found.spot.path.clone() });
+            }
+            found.node.to_json()
+        })
     }
 }

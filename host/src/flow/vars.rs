@@ -11,6 +11,7 @@ use super::report::Spot;
 use super::scalars::shown;
 use super::template::RESERVED;
 use super::template::Refusal;
+use super::template::Rendered;
 use super::template::Templates;
 use crate::problem::Code;
 use crate::problem::Place;
@@ -121,7 +122,7 @@ pub(super) fn of_file(report: &Report, tree: &Node) -> BTreeMap<String, String> 
             Shape::Text(text) => Some((entry.key.clone(), text.clone())),
             Shape::Number(number) => Some((entry.key.clone(), number.to_string())),
             Shape::Bool(value) => Some((entry.key.clone(), value.to_string())),
-            Shape::Null | Shape::Refused | Shape::List(_) | Shape::Map(_) => {
+            Shape::Null | Shape::Secret(_) | Shape::Refused | Shape::List(_) | Shape::Map(_) => {
                 not_plain(report, &entry.value, &spot);
                 None
             }
@@ -154,7 +155,14 @@ fn default(
     let spot = Spot { at: entry.value.at, path: spot.path.clone() };
     match &entry.value.shape {
         Shape::Text(text) => match templates.render(text) {
-            Ok(rendered) => Some(rendered.unwrap_or_else(|| text.clone())),
+            Ok(None) => Some(text.clone()),
+            Ok(Some(Rendered::Text(text))) => Some(text),
+            Ok(Some(Rendered::Secret(_))) => {
+                let what = "variables are recorded, and a secret must not be";
+                let hint = "name the secret in the field that takes it";
+                report.add_hint(Code::NotAllowed, &spot, what, hint);
+                None
+            }
             Err(refusal) => {
                 let hint =
                     "a variable may use `run_id` and `logical_date`, no other variable".to_owned();
@@ -171,7 +179,8 @@ fn default(
         Shape::Number(number) => Some(number.to_string()),
         Shape::Bool(value) => Some(value.to_string()),
         Shape::Null | Shape::Refused => None,
-        Shape::List(_) | Shape::Map(_) => {
+        // Variables are rendered here, and nowhere before.
+        Shape::Secret(_) | Shape::List(_) | Shape::Map(_) => {
             not_plain(report, &entry.value, &spot);
             None
         }
@@ -188,9 +197,12 @@ fn typed(declared: &Shape, text: &str) -> Option<minijinja::Value> {
                 text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Into::into)
             })
         }
-        Shape::Null | Shape::Text(_) | Shape::List(_) | Shape::Map(_) | Shape::Refused => {
-            Some(text.into())
-        }
+        Shape::Null
+        | Shape::Text(_)
+        | Shape::Secret(_)
+        | Shape::List(_)
+        | Shape::Map(_)
+        | Shape::Refused => Some(text.into()),
     }
 }
 

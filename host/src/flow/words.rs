@@ -4,7 +4,6 @@ use super::fields::Word;
 use super::fields::word;
 
 const NO_FORMAT_YET: &str = "is a format that this version does not have";
-const NO_STORE_YET: &str = "is an object store; this version reads and writes local files";
 const READ_ONLY: &str = "can only be read";
 const WRITE_ONLY: &str = "can only be written";
 
@@ -18,12 +17,11 @@ pub(super) static READ_FORMATS: &[Word] = &[
     word("avro", "Avro object container files."),
     word("orc", "Apache ORC; read only."),
     word("binary", "Any files, a row a file; read only."),
-    word("file", "Path-based; `file_format` says which, Parquet by default."),
+    word("file", "Path-based; `file_format` says which, Parquet by default.").aliases(&["s3"]),
     word("delta", "A Delta table."),
     word("iceberg", "").later(NO_FORMAT_YET),
     word("sql", "").later(NO_FORMAT_YET),
     word("view", "Rows that flows of one `wasmhost run` share; `path` is its name."),
-    word("s3", "").later(NO_STORE_YET),
     word("kafka", "").never(WRITE_ONLY),
 ];
 
@@ -36,11 +34,10 @@ pub(super) static WRITE_FORMATS: &[Word] = &[
     word("json", "A JSON array of objects."),
     word("arrow", "Arrow IPC files."),
     word("avro", "Avro object container files."),
-    word("file", "Path-based; `file_format` says which, Parquet by default."),
+    word("file", "Path-based; `file_format` says which, Parquet by default.").aliases(&["s3"]),
     word("iceberg", "").later(NO_FORMAT_YET),
     word("kafka", "").later(NO_FORMAT_YET),
     word("view", "Rows that flows of one `wasmhost run` share; `path` is its name."),
-    word("s3", "").later(NO_STORE_YET),
     word("orc", "").never(READ_ONLY),
     word("binary", "").never(READ_ONLY),
     word("sql", "").never(READ_ONLY),
@@ -57,12 +54,11 @@ pub(super) static CONNECTION_FORMATS: &[Word] = &[
     word("orc", "Apache ORC; read only."),
     word("binary", "Any files, a row a file; read only."),
     word("delta", "Delta tables."),
-    word("file", "Path-based; `file_format` says which, Parquet by default."),
+    word("file", "Path-based; `file_format` says which, Parquet by default.").aliases(&["s3"]),
     word("iceberg", "").later(NO_FORMAT_YET),
     word("sql", "").later(NO_FORMAT_YET),
     word("kafka", "").later(NO_FORMAT_YET),
     word("view", "Rows that flows of one `wasmhost run` share; `path` is its name."),
-    word("s3", "").later(NO_STORE_YET),
 ];
 
 /// Load strategies.

@@ -37,7 +37,7 @@ pub fn explain(plan: &Plan) -> String {
         line(
             &mut text,
             0,
-            &format!("quarantine: {} {}", quarantine.format.name(), quarantine.path.display()),
+            &format!("quarantine: {} {}", quarantine.format.name(), quarantine.path),
         );
     }
     for destination in &plan.destinations {
@@ -54,7 +54,7 @@ pub fn explain(plan: &Plan) -> String {
 
 fn explain_source(text: &mut String, role: &str, source: &SourcePlan) {
     let bytes: u64 = source.files.iter().map(|file| file.bytes).sum();
-    let what = format!("{role} `{}`: {} {}", source.name, source.format, source.path.display());
+    let what = format!("{role} `{}`: {} {}", source.name, source.format, source.path);
     line(text, 0, &what);
     line(text, 1, &format!("{} file(s), {bytes} bytes", source.files.len()));
     if let Some(version) = source.version {
@@ -181,11 +181,7 @@ fn explain_pass(text: &mut String, depth: usize, pass: &PassPlan) {
 
 fn explain_destination(text: &mut String, to: &DestinationPlan) {
     let load = to.load.name();
-    line(
-        text,
-        0,
-        &format!("destination `{}`: {} {}, {load}", to.name, to.format.name(), to.path.display()),
-    );
+    line(text, 0, &format!("destination `{}`: {} {}, {load}", to.name, to.format.name(), to.path));
     let now = match to.target {
         TargetState::New => "not there yet: created".to_owned(),
         TargetState::Exists(Some(version)) => format!("there, at version {version}"),

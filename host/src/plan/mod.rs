@@ -15,6 +15,7 @@ use crate::component::RowEffect;
 use crate::component::Statefulness;
 use crate::flow::Layout;
 use crate::flow::Load;
+use crate::flow::Location;
 use crate::flow::PartitionColumn;
 use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
@@ -72,7 +73,7 @@ pub struct SourcePlan {
     /// The source's name.
     pub name: String,
     /// As the flow says it, made absolute or relative to the working folder.
-    pub path: PathBuf,
+    pub path: Location,
     /// The format's name.
     pub format: &'static str,
     /// The files, in the order in which they are read.
@@ -226,7 +227,7 @@ pub struct DestinationPlan {
     /// Its name.
     pub name: DestinationName,
     /// Its folder.
-    pub path: PathBuf,
+    pub path: Location,
     /// How rows are written.
     pub format: WriteFormat,
     /// The strategy, as the flow says it.
@@ -267,7 +268,7 @@ pub enum TargetState {
 #[derive(Debug, Clone, Serialize)]
 pub struct QuarantinePlan {
     /// Its folder.
-    pub path: PathBuf,
+    pub path: Location,
     /// How rows are written.
     pub format: WriteFormat,
     /// Its columns: where a row comes from and why it is here, then the row.

@@ -12,6 +12,7 @@ use crate::flow::Destination;
 use crate::flow::Flow;
 use crate::flow::Layout;
 use crate::flow::Load;
+use crate::flow::Location;
 use crate::flow::ParquetWrite;
 use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
@@ -41,7 +42,9 @@ pub const FRONT: usize = 6;
 pub fn destination(flow: &Flow, run_id: &RunId) -> Destination {
     flow.quarantine.clone().unwrap_or_else(|| Destination {
         name: DestinationName::quarantine(),
-        path: flow.state.join("quarantine").join(flow.name.as_str()).join(run_id.as_str()),
+        path: Location::Disk(
+            flow.state.join("quarantine").join(flow.name.as_str()).join(run_id.as_str()),
+        ),
         format: WriteFormat::Parquet(ParquetWrite::default()),
         transforms: Vec::new(),
         rules: Vec::new(),

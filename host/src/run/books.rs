@@ -229,6 +229,6 @@ fn incomplete(to: &DestinationPlan, left_out: &[String]) -> RunError {
         to.load.name()
     );
     let hint = "mend the rows, or let such a rule fail the run (`severity: fail`)".to_owned();
-    let source = WriteError::Guard { path: to.path.clone(), what, hint };
+    let source = WriteError::Guard { path: to.path.shown(), what, hint };
     RunError::Write { destination: to.name.clone(), source }
 }

@@ -22,6 +22,7 @@ use crate::run::error::RunError;
 use crate::run::live::LiveChain;
 use crate::run::streaming;
 use crate::run::streaming::Way;
+use crate::storage::address::Address;
 use crate::writer;
 use crate::writer::Prepared;
 use crate::writer::RunMark;
@@ -77,8 +78,9 @@ impl Fanout {
         for (destination, chain) in plan.destinations.iter().zip(chains) {
             let target = target(plan, destination, mark(destination));
             let derived = Derived::new(&destination.schema, &destination.partition_columns);
-            let opening = match derived.map_err(|error| uncomputed(destination, error)) {
-                Ok(derived) => writer::open(target).await.map(|writer| (writer, derived)),
+            let derived = derived.map_err(|error| uncomputed(destination, error));
+            let opening = match target.and_then(|target| Ok((target, derived?))) {
+                Ok((target, derived)) => writer::open(target).await.map(|writer| (writer, derived)),
                 Err(error) => Err(error),
             };
             match opening {
@@ -182,9 +184,13 @@ impl Fanout {
 }
 
 /// What the writer of a destination has to do.
-pub(super) fn target(plan: &Plan, destination: &DestinationPlan, run: RunMark) -> Target {
-    Target {
-        path: destination.path.clone(),
+pub(super) fn target(
+    plan: &Plan,
+    destination: &DestinationPlan,
+    run: RunMark,
+) -> Result<Target, WriteError> {
+    Ok(Target {
+        address: Address::open(&destination.path)?,
         format: destination.format.clone(),
         change: destination.change.clone(),
         schema: destination.schema.clone(),
@@ -198,7 +204,7 @@ pub(super) fn target(plan: &Plan, destination: &DestinationPlan, run: RunMark) -
         layout: destination.layout.clone(),
         memory_bytes: plan.limits.load_memory_bytes,
         run,
-    }
+    })
 }
 
 impl Lane {
@@ -268,7 +274,7 @@ async fn abandon_writers(
 /// A partition column that cannot be computed is the user's data, like a value that does not fit.
 pub(super) fn uncomputed(plan: &DestinationPlan, error: Uncomputed) -> WriteError {
     let Uncomputed { column, what } = error;
-    WriteError::Value { path: plan.path.clone(), column: column.into(), what }
+    WriteError::Value { path: plan.path.shown(), column: column.into(), what }
 }
 
 /// A write error with its destination.

@@ -28,6 +28,7 @@ use crate::sandbox::Reference;
 use crate::source::Discovered;
 use crate::source::Files;
 use crate::source::SourceError;
+use crate::storage::address::Address;
 use crate::storage::target;
 use crate::storage::target::TargetFacts;
 use crate::table::RunId;
@@ -164,5 +165,5 @@ fn before(flow: &Flow, run_id: &RunId) -> Result<Before, RunError> {
 
 /// What is at a destination now. Runs on a thread of the run's runtime that may block.
 fn inspect(to: &Destination) -> Result<TargetFacts, RunError> {
-    Ok(Handle::current().block_on(target::inspect(&to.path, &to.format))?)
+    Ok(Handle::current().block_on(target::inspect(&Address::open(&to.path)?, &to.format))?)
 }

@@ -83,6 +83,6 @@ pub(super) async fn set_apart(
 ) -> Result<(), RunError> {
     let (Some(quarantine), Some(to)) = (quarantine, &plan.quarantine) else { return Ok(()) };
     let rows = quarantine.commit().await?;
-    record.quarantine = Some(QuarantineRecord { path: to.path.display().to_string(), rows });
+    record.quarantine = Some(QuarantineRecord { path: to.path.to_string(), rows });
     Ok(())
 }

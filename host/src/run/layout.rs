@@ -21,8 +21,11 @@ pub(super) async fn optimize(
             && entry.outcome == Outcome::Committed
             && let Some(version) = entry.version
         {
-            let target = fanout::target(plan, to, mark(&to.name));
-            entry.optimization = Some(match writer::rewrite(&target, version).await {
+            let rewritten = match fanout::target(plan, to, mark(&to.name)) {
+                Ok(target) => writer::rewrite(&target, version).await,
+                Err(error) => Err(error.to_string()),
+            };
+            entry.optimization = Some(match rewritten {
                 Ok(rewritten) => rewritten.commit().await,
                 Err(why) => Optimization::Skipped(why),
             });

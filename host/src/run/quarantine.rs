@@ -22,6 +22,7 @@ use crate::plan::QuarantinePlan;
 use crate::plan::quarantine::FRONT;
 use crate::plan::quarantine::column_name;
 use crate::run::error::RunError;
+use crate::storage::address::Address;
 use crate::table::Commit;
 use crate::table::RunId;
 use crate::table::TableChange;
@@ -84,8 +85,9 @@ impl Why {
 impl Quarantine {
     pub(super) async fn open(plan: &QuarantinePlan, run: RunMark) -> Result<Self, RunError> {
         let (name, run_id) = (run.destination.clone(), run.run_id.clone());
+        let failed = |source| RunError::Write { destination: name.clone(), source };
         let target = Target {
-            path: plan.path.clone(),
+            address: Address::open(&plan.path).map_err(|error| failed(error.into()))?,
             format: plan.format.clone(),
             change: TableChange::Append {},
             schema: Arc::clone(&plan.schema),
@@ -96,9 +98,7 @@ impl Quarantine {
             memory_bytes: 0,
             run,
         };
-        let writer = writer::open(target)
-            .await
-            .map_err(|source| RunError::Write { destination: name.clone(), source })?;
+        let writer = writer::open(target).await.map_err(failed)?;
         Ok(Self { plan: plan.clone(), writer, name, run_id, rows: 0 })
     }
 

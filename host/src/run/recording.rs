@@ -62,7 +62,7 @@ pub(super) fn planned(record: &mut Record, plan: &Plan) {
     record.limits = Some(plan.limits.clone());
     record.source = Some(SourceRecord {
         name: plan.source.name.clone(),
-        path: plan.source.path.display().to_string(),
+        path: plan.source.path.to_string(),
         format: plan.source.format.to_owned(),
         version: plan.source.version,
         files: plan.source.files.len() as u64,
@@ -72,7 +72,7 @@ pub(super) fn planned(record: &mut Record, plan: &Plan) {
         name: to.name.clone(),
         format: to.format.name().to_owned(),
         load_type: to.load.name().to_owned(),
-        path: to.path.display().to_string(),
+        path: to.path.to_string(),
         outcome: Outcome::Untouched,
         rows_filtered: 0,
         rows_rejected: 0,

@@ -29,8 +29,10 @@ use crate::problem::known_names;
 use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
 use crate::storage::csv;
 use crate::storage::delta;
+use crate::storage::delta::StoredFile;
 use crate::storage::json;
 use crate::storage::listing;
 use crate::storage::listing::Listing;
@@ -113,15 +115,16 @@ struct Found {
 }
 
 fn found(source: &Source) -> Result<Found, StorageError> {
+    let address = Address::open(&source.path)?;
     if let ReadFormat::Delta(as_of) = source.format {
-        return table(source, as_of);
+        return table(source, &address, as_of);
     }
-    let files = listed(source)?;
+    let files = listed(source, &address)?;
     let SourceSchema { columns, rows } = match files.is_empty() {
         true => declared(source),
         false => inferred(source, &files)?,
     };
-    let folders = Folders::read(source, &listing::root(&source.path), &files, &columns)?;
+    let folders = Folders::read(source, &listing::root(&address), &files, &columns)?;
     Ok(beside(source, files, columns, folders, rows))
 }
 
@@ -140,15 +143,15 @@ fn beside(
 }
 
 /// A table tells its files and columns itself.
-fn table(source: &Source, as_of: AsOf) -> Result<Found, StorageError> {
-    let path = &source.path;
-    let Some(stored) = delta::read(path, as_of)? else {
+fn table(source: &Source, address: &Address, as_of: AsOf) -> Result<Found, StorageError> {
+    let path = address.shown();
+    let Some(stored) = delta::read(address, as_of)? else {
         if source.allow_missing {
             let SourceSchema { columns, rows } = declared(source);
             return Ok(beside(source, Vec::new(), columns, Folders::default(), rows));
         }
         return Err(StorageError::Missing {
-            path: path.clone(),
+            path: path.to_owned(),
             what: "there is no Delta table".to_owned(),
             hint: "`allow_missing: true` takes it as an empty input".to_owned(),
         });
@@ -162,11 +165,8 @@ fn table(source: &Source, as_of: AsOf) -> Result<Found, StorageError> {
     let (kept, own): (Vec<_>, Vec<_>) = fields.iter().cloned().partition(|field| {
         stored.partition_columns.iter().any(|column| column.as_str() == field.name())
     });
-    let files: Vec<SourceFile> = stored
-        .files
-        .iter()
-        .map(|file| SourceFile::look(file.path.clone()))
-        .collect::<Result<_, _>>()?;
+    let files: Vec<SourceFile> =
+        stored.files.iter().map(StoredFile::listed).collect::<Result<_, _>>()?;
     let values = stored.files.iter().map(|file| file.values.clone()).collect();
     // The log has their values in its own order of partition columns.
     let order = stored.partition_columns.iter().map(|column| {
@@ -186,22 +186,24 @@ fn table(source: &Source, as_of: AsOf) -> Result<Found, StorageError> {
     Ok(Found { files, columns, folders, rows, version: Some(stored.version) })
 }
 
-fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
-    let Source { path, recursive, path_glob_filter, allow_missing, .. } = source;
+fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFile>, StorageError> {
+    let Source { recursive, path_glob_filter, allow_missing, .. } = source;
+    let path = address.shown();
     if let ReadFormat::View {} = source.format
         && !path.exists()
     {
         return Err(no_such_view(path));
     }
+    let is_there = || matches!(address, Address::Disk(path) if path.exists());
     let files = match listing::list(Listing {
-        path,
+        address,
         recursive: *recursive,
         name_filter: path_glob_filter.as_deref(),
     }) {
-        Err(StorageError::Missing { .. }) if *allow_missing && !path.exists() => Vec::new(),
+        Err(StorageError::Missing { .. }) if *allow_missing && !is_there() => Vec::new(),
         other => other?,
     };
-    if path.join("_delta_log").is_dir() {
+    if delta::is_there(address)? {
         let what = "a Delta table is there, whose folder also holds files of rows that are gone";
         let error = StorageError::data(path, DataPlace::default(), what);
         return Err(error.hint("read it with `format: delta`, or name a folder of plain files"));
@@ -210,9 +212,12 @@ fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
         true => manifest::counted(path, &manifest::current(path)?, files),
         false => files,
     };
+    if let Some(base) = &source.base {
+        stays_below(base, &files)?;
+    }
     if files.is_empty() && !allow_missing {
         return Err(StorageError::Missing {
-            path: path.clone(),
+            path: path.to_owned(),
             what: "no data file matches".to_owned(),
             hint: "names that start with `.` or `_`, and unfinished files, are no data; `allow_missing: true` takes no file \
                    as an empty input"
@@ -220,6 +225,23 @@ fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {
         });
     }
     Ok(files)
+}
+
+/// Refuses files that links lead to from the connection's folder out of it.
+fn stays_below(base: &Path, files: &[SourceFile]) -> Result<(), StorageError> {
+    let real = |path: &Path| fs::canonicalize(path).map_err(StorageError::io(path, "find it"));
+    if files.is_empty() {
+        return Ok(());
+    }
+    let base = real(base)?;
+    for file in files {
+        if !real(&file.path)?.starts_with(&base) {
+            let what = "a link leads out of the connection's `base_path` here";
+            return Err(StorageError::data(&file.path, DataPlace::default(), what)
+                .hint("name the place itself, by a connection without a `base_path`"));
+        }
+    }
+    Ok(())
 }
 
 /// A view that nobody has written; those that are there are named.
@@ -289,5 +311,5 @@ fn at(source: &Source, field: &str) -> Place {
 }
 
 fn arrow(source: &Source, error: ArrowError) -> SourceError {
-    SourceError::Storage(StorageError::library(&source.path, "choose its columns")(error))
+    SourceError::Storage(StorageError::library(&source.path.shown(), "choose its columns")(error))
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -43,6 +44,8 @@ pub struct Sealed {
     pub rows: u64,
     /// Its bytes.
     pub bytes: u64,
+    /// When it was complete, in milliseconds since 1970.
+    pub written_at: i64,
     /// What Parquet says of its columns.
     pub footer: Option<Footer>,
 }
@@ -175,8 +178,14 @@ impl Encoder {
             }
         };
         super::sync::sync_file(&file, &path)?;
-        let bytes = file.metadata().map_err(StorageError::io(&path, "look at it"))?.len();
-        Ok(Sealed { path, rows, bytes, footer })
+        let looked = StorageError::io(&path, "look at it");
+        let (bytes, modified) = file
+            .metadata()
+            .and_then(|facts| Ok((facts.len(), facts.modified()?)))
+            .map_err(looked)?;
+        let since = modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        let written_at = i64::try_from(since).unwrap_or(i64::MAX);
+        Ok(Sealed { path, rows, bytes, written_at, footer })
     }
 
     /// Where the file is.

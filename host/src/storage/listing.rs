@@ -6,10 +6,16 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use chrono::DateTime;
+use chrono::Utc;
 use globset::GlobBuilder;
 use globset::GlobMatcher;
 
 use super::StorageError;
+use super::address::Address;
+use super::address::FileRead;
+use super::store::ObjectFacts;
+use super::store::StoreAddress;
 
 /// A data file as it was listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +26,15 @@ pub struct SourceFile {
     pub size: u64,
     /// When it was last changed, where the file system tells.
     pub modified: Option<SystemTime>,
+    /// Where it is in a store, and what tells its contents from later ones; on a disk where `None`.
+    object: Option<(StoreAddress, Option<String>)>,
 }
 
 /// What to list.
 #[derive(Debug, Clone, Copy)]
 pub struct Listing<'a> {
     /// A file, a folder or a glob.
-    pub path: &'a Path,
+    pub address: &'a Address,
     /// Whether folders are searched below their first level.
     pub recursive: bool,
     /// Which file names of a folder or a glob are taken.
@@ -44,7 +52,19 @@ impl SourceFile {
     /// Where it is not there or cannot be looked at.
     pub fn look(path: PathBuf) -> Result<Self, StorageError> {
         let facts = fs::metadata(&path).map_err(StorageError::io(&path, "look at it"))?;
-        Ok(Self { size: facts.len(), modified: facts.modified().ok(), path })
+        Ok(Self { size: facts.len(), modified: facts.modified().ok(), path, object: None })
+    }
+
+    /// An object as a store has listed it, or as a table's log tells of it; nothing is asked.
+    #[must_use]
+    pub fn in_store(
+        address: StoreAddress,
+        size: u64,
+        modified: DateTime<Utc>,
+        e_tag: Option<String>,
+    ) -> Self {
+        let path = address.shown().to_owned();
+        Self { path, size, modified: Some(modified.into()), object: Some((address, e_tag)) }
     }
 
     /// When it was last changed, in microseconds since 1970 in UTC, where that is known and fits.
@@ -61,7 +81,10 @@ impl SourceFile {
     ///
     /// # Errors
     /// Where it cannot be opened, and where its size or time has changed since.
-    pub fn open(&self) -> Result<fs::File, StorageError> {
+    pub fn open(&self) -> Result<FileRead, StorageError> {
+        if let Some((address, e_tag)) = &self.object {
+            return Ok(FileRead::Store(address.open_read(self.size, e_tag.as_deref())));
+        }
         let now = Self::look(self.path.clone())?;
         if now.size != self.size || now.modified != self.modified {
             let what =
@@ -69,7 +92,8 @@ impl SourceFile {
             return Err(StorageError::data(&self.path, super::DataPlace::default(), what)
                 .hint("start the run again when the file is complete"));
         }
-        fs::File::open(&self.path).map_err(StorageError::io(&self.path, "open it"))
+        let file = fs::File::open(&self.path).map_err(StorageError::io(&self.path, "open it"))?;
+        Ok(FileRead::Disk(file))
     }
 }
 
@@ -78,8 +102,13 @@ impl SourceFile {
 /// # Errors
 /// Where the path of a file or folder is not there, a pattern is none, or a folder cannot be read.
 pub fn list(listing: Listing<'_>) -> Result<Vec<SourceFile>, StorageError> {
-    let Listing { path, recursive, name_filter } = listing;
-    let filter = name_filter.map(|filter| matcher(path, filter)).transpose()?;
+    let Listing { address, recursive, name_filter } = listing;
+    let shown = address.shown();
+    let filter = name_filter.map(|filter| matcher(shown, filter)).transpose()?;
+    let path = match address {
+        Address::Disk(path) => path,
+        Address::Store(place) => return in_store(place, recursive, filter.as_ref()),
+    };
     let mut found = Vec::new();
     match fs::metadata(path) {
         Ok(facts) if facts.is_dir() => {
@@ -99,16 +128,71 @@ pub fn list(listing: Listing<'_>) -> Result<Vec<SourceFile>, StorageError> {
             }
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(StorageError::Missing {
-                path: path.to_owned(),
-                what: "there is no such file or folder".to_owned(),
-                hint: "`allow_missing: true` takes it as an empty input".to_owned(),
-            });
+            return Err(nothing(path));
         }
         Err(error) => return Err(StorageError::io(path, "look at it")(error)),
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
+}
+
+/// The objects that a place in a store means: that of its key, those below it, or those that a pattern matches.
+fn in_store(
+    place: &StoreAddress,
+    recursive: bool,
+    filter: Option<&GlobMatcher>,
+) -> Result<Vec<SourceFile>, StorageError> {
+    let file = |address, facts: ObjectFacts| {
+        SourceFile::in_store(address, facts.size, facts.modified, facts.e_tag)
+    };
+    if let Some(facts) = place.look()? {
+        return Ok(vec![file(place.clone(), facts)]);
+    }
+    let key = Path::new(place.key());
+    let is_pattern = has_glob(key);
+    let (root, pattern) = match is_pattern {
+        false => (place.clone(), None),
+        true => {
+            let root = glob_root(key);
+            let root = if root.as_os_str() == "." { PathBuf::new() } else { root };
+            let pattern = key.strip_prefix(&root).unwrap_or(key);
+            let pattern = matcher(place.shown(), &pattern.to_string_lossy())?;
+            (place.moved(&root.to_string_lossy()), Some(pattern))
+        }
+    };
+    let listed = root.list()?;
+    let is_taken = |facts: &ObjectFacts, next: Option<&ObjectFacts>| {
+        let mut names = facts.below.rsplit('/');
+        let name = names.next().unwrap_or_default();
+        // Some tools mark folders by objects without bytes.
+        let is_folder = facts.size == 0
+            && next.is_some_and(|next| {
+                next.below.strip_prefix(&facts.below).is_some_and(|rest| rest.starts_with('/'))
+            });
+        let is_found = match &pattern {
+            Some(pattern) => pattern.is_match(&facts.below),
+            None => recursive || !facts.below.contains('/'),
+        };
+        is_found
+            && !is_folder
+            && facts.below.split('/').all(is_data_name)
+            && filter.is_none_or(|filter| filter.is_match(name))
+    };
+    let taken = listed.iter().enumerate().filter(|(at, facts)| is_taken(facts, listed.get(at + 1)));
+    let taken: Vec<_> =
+        taken.map(|(_, facts)| file(root.join(&facts.below), facts.clone())).collect();
+    match listed.is_empty() && !is_pattern {
+        true => Err(nothing(place.shown())),
+        false => Ok(taken),
+    }
+}
+
+fn nothing(path: &Path) -> StorageError {
+    StorageError::Missing {
+        path: path.to_owned(),
+        what: "there is no such file or folder".to_owned(),
+        hint: "`allow_missing: true` takes it as an empty input".to_owned(),
+    }
 }
 
 /// Whether a name below a folder can be data.
@@ -142,7 +226,8 @@ fn walk(
                 walk(&path, recursive, taken, found)?;
             }
         } else if taken(&path, name) {
-            found.push(SourceFile { size: facts.len(), modified: facts.modified().ok(), path });
+            let modified = facts.modified().ok();
+            found.push(SourceFile { size: facts.len(), modified, path, object: None });
         }
     }
     Ok(())
@@ -154,7 +239,12 @@ fn has_glob(path: &Path) -> bool {
 
 /// The folder that a listing begins in: the path itself, or what is above its first wildcard. A file's own where it is one.
 #[must_use]
-pub fn root(path: &Path) -> PathBuf {
+pub fn root(address: &Address) -> PathBuf {
+    let path = match address {
+        Address::Disk(path) => path,
+        // A folder and a file that is named alone begin alike: nothing between such a root and its file can be a folder.
+        Address::Store(place) => return glob_root(place.shown()),
+    };
     match fs::metadata(path) {
         Ok(facts) if facts.is_dir() => path.to_owned(),
         Ok(_) => path.parent().unwrap_or(path).to_owned(),

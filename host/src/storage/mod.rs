@@ -1,7 +1,8 @@
 //! Files and tables as they lie on disk: listing, formats both ways, targets. The only place that names a format's library.
 //!
-//! Only local paths so far. Nothing here knows of runs, strategies or batches' origins.
+//! Nothing here knows of runs, strategies or batches' origins.
 
+pub mod address;
 pub mod avro;
 pub mod binary;
 mod claims;
@@ -17,6 +18,7 @@ pub mod orc;
 pub mod parquet;
 pub mod partition;
 pub mod plain;
+pub mod store;
 pub mod sync;
 pub mod tabular;
 pub mod target;

@@ -30,7 +30,7 @@ impl Fitting {
     pub(super) fn new(target: &Target, landing: SchemaRef) -> Self {
         let names = landing.fields().iter().map(|field| field.name());
         let places = names.filter_map(|name| target.schema.index_of(name).ok()).collect();
-        Self { path: target.path.clone(), format: target.format.clone(), landing, places }
+        Self { path: target.path().to_owned(), format: target.format.clone(), landing, places }
     }
 
     /// The rows as they land; an error where a value does not fit.

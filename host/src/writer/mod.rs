@@ -13,6 +13,7 @@ mod staged;
 mod stored;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
@@ -33,6 +34,7 @@ use crate::problem::Place;
 use crate::problem::Problem;
 use crate::storage::Cause;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
 use crate::storage::target;
 use crate::storage::target::Ask;
 use crate::table::Commit;
@@ -77,7 +79,7 @@ pub trait Prepared: Send {
 #[derive(Debug, Clone)]
 pub struct Target {
     /// A folder.
-    pub path: PathBuf,
+    pub address: Address,
     /// How rows are written.
     pub format: WriteFormat,
     /// What the commit does to the table.
@@ -99,6 +101,12 @@ pub struct Target {
 }
 
 impl Target {
+    /// The folder, as messages and records show it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.address.shown()
+    }
+
     fn ask(&self) -> Ask<'_> {
         Ask {
             format: &self.format,
@@ -198,8 +206,8 @@ impl WriteError {
 /// # Errors
 /// Where the target cannot be looked at, or does not take such rows.
 pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
-    let facts = target::inspect(&target.path, &target.format).await?;
-    let at = Place::field(target.path.display().to_string(), "");
+    let facts = target::inspect(&target.address, &target.format).await?;
+    let at = Place::field(target.path().display().to_string(), "");
     let landing = target::fit(&facts, &target.ask(), &at).map_err(WriteError::Refused)?;
     match target.format {
         WriteFormat::Delta(_) => delta::open(target, landing).await,
@@ -240,7 +248,7 @@ fn guard_empty(target: &Target, rows: u64) -> Result<(), WriteError> {
         return Ok(());
     }
     Err(WriteError::Guard {
-        path: target.path.clone(),
+        path: target.path().to_owned(),
         what: what.to_owned(),
         hint: "`allow_empty: true` on the destination, if that is meant".to_owned(),
     })

@@ -50,12 +50,12 @@ impl Selected {
     pub(super) fn new(target: &Target, sql: &str, landing: &Landing) -> Result<Self, StorageError> {
         let over = |schema: &SchemaRef| {
             let failed = |mistake: Mistake| {
-                StorageError::data(&target.path, DataPlace::default(), mistake.to_string())
+                StorageError::data(target.path(), DataPlace::default(), mistake.to_string())
             };
             Expression::predicate(sql, &Scope::table(Arc::clone(schema))).map_err(failed)
         };
         Ok(Self {
-            path: target.path.clone(),
+            path: target.path().to_owned(),
             sql: sql.to_owned(),
             table: Arc::clone(&landing.table),
             stored: over(&landing.table)?,
@@ -115,7 +115,7 @@ impl Selected {
         });
         let counts: Vec<(u64, u64)> = counts.collect();
 
-        let mut staging = Staging::new(target.path.clone(), target, Arc::clone(&self.table));
+        let mut staging = Staging::new(target.address.clone(), target, Arc::clone(&self.table));
         let partly = (0..files.len()).filter(|file| {
             let (rows, gone) = counts[*file];
             0 < gone && gone < rows

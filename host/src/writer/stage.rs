@@ -13,12 +13,15 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
 
+use tempfile::TempDir;
+
 use super::Target;
 use super::WriteError;
 use super::staged::Staged;
 use super::staged::StagedFile;
 use crate::flow::WriteFormat;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
 use crate::storage::encode;
 use crate::storage::encode::Encoder;
 use crate::storage::encode::Sealed;
@@ -36,6 +39,8 @@ const HELD_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Rows of one run on their way to files.
 pub(super) struct Staging {
     staged: Staged,
+    /// Where files grow that go to a store when they are complete.
+    scratch: Option<TempDir>,
     target: PathBuf,
     format: WriteFormat,
     next_name: u64,
@@ -50,11 +55,13 @@ pub(super) struct Staging {
 
 struct OpenFile {
     encoder: Encoder,
+    /// From the staging root.
+    path: String,
     turn: u64,
 }
 
 impl Staging {
-    pub(super) fn new(root: PathBuf, target: &Target, landing: SchemaRef) -> Self {
+    pub(super) fn new(root: Address, target: &Target, landing: SchemaRef) -> Self {
         let partition_places: Vec<_> = target
             .partition_columns
             .iter()
@@ -80,7 +87,8 @@ impl Staging {
                 unfinished: Vec::new(),
                 rows: 0,
             },
-            target: target.path.clone(),
+            scratch: None,
+            target: target.path().to_owned(),
             format: target.format.clone(),
             next_name: 0,
             partition_places,
@@ -106,7 +114,7 @@ impl Staging {
         for (values, rows) in self.split(rows)? {
             let rows = rows
                 .project(&self.file_places)
-                .map_err(StorageError::library(&self.staged.root, "stage rows"))?;
+                .map_err(StorageError::library(self.staged.root.shown(), "stage rows"))?;
             self.write(values, &rows)?;
         }
         Ok(())
@@ -121,7 +129,7 @@ impl Staging {
             self.partition_places.iter().map(|place| partition::spell(batch.column(*place)));
         let spelt: Vec<StringArray> = spelt
             .collect::<Result<_, _>>()
-            .map_err(StorageError::library(&self.staged.root, "spell partition values"))?;
+            .map_err(StorageError::library(self.staged.root.shown(), "spell partition values"))?;
         for (column, place) in spelt.iter().zip(&self.partition_places) {
             if let Some(what) = column.iter().find_map(partition::refused) {
                 let column = self.staged.landing.field(*place).name().clone();
@@ -154,7 +162,10 @@ impl Staging {
                 return Ok((values, batch.clone()));
             }
             let part = take_record_batch(batch, &UInt32Array::from(rows));
-            Ok((values, part.map_err(StorageError::library(&self.staged.root, "split rows"))?))
+            Ok((
+                values,
+                part.map_err(StorageError::library(self.staged.root.shown(), "split rows"))?,
+            ))
         });
         parts.collect()
     }
@@ -170,8 +181,8 @@ impl Staging {
                     .map(|(values, _)| values.clone());
                 oldest.map_or(Ok(()), |oldest| self.seal(&oldest))?;
             }
-            let encoder = self.begin(&values)?;
-            self.open.insert(values.clone(), OpenFile { encoder, turn: self.turn });
+            let (path, encoder) = self.begin(&values)?;
+            self.open.insert(values.clone(), OpenFile { encoder, path, turn: self.turn });
         }
         let Some(file) = self.open.get_mut(&values) else { return Ok(()) };
         file.turn = self.turn;
@@ -188,7 +199,7 @@ impl Staging {
         Ok(())
     }
 
-    fn begin(&mut self, values: &Values) -> Result<Encoder, WriteError> {
+    fn begin(&mut self, values: &Values) -> Result<(String, Encoder), WriteError> {
         let columns = self
             .partition_places
             .iter()
@@ -198,27 +209,51 @@ impl Staging {
             column,
             what: "a partition value is longer than a folder's name can be".to_owned(),
         })?;
-        let folder = self.staged.root.join(folder);
-        fs::create_dir_all(&folder).map_err(StorageError::io(&folder, "create it"))?;
+        let folder = folder.to_string_lossy().into_owned();
         loop {
-            let path = folder.join(self.staged.names.name(self.next_name));
+            let name = self.staged.names.name(self.next_name);
             self.next_name += 1;
-            match Encoder::create(path, &self.file_schema, &self.format) {
+            let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            let file = match &self.staged.root {
+                Address::Disk(root) => {
+                    let folder = root.join(&folder);
+                    fs::create_dir_all(&folder).map_err(StorageError::io(&folder, "create it"))?;
+                    folder.join(&name)
+                }
                 // An earlier try of the same run left it, or even committed it: never touched.
+                store if store.join(&path).size()?.is_some() => continue,
+                Address::Store(_) => self.scratch()?.join(&name),
+            };
+            match Encoder::create(file, &self.file_schema, &self.format) {
+                // Likewise.
                 Err(StorageError::Io { source, .. })
                     if source.kind() == std::io::ErrorKind::AlreadyExists => {}
-                other => return Ok(other?),
+                other => return Ok((path, other?)),
             }
         }
     }
 
+    /// The folder in which files grow on their way to a store.
+    fn scratch(&mut self) -> Result<PathBuf, StorageError> {
+        if let Some(scratch) = &self.scratch {
+            return Ok(scratch.path().to_owned());
+        }
+        let made = tempfile::Builder::new().prefix("wasmhost-staging-").tempdir();
+        let made = made.map_err(StorageError::io(&std::env::temp_dir(), "make a folder in it"))?;
+        Ok(self.scratch.insert(made).path().to_owned())
+    }
+
     fn seal(&mut self, values: &Values) -> Result<(), WriteError> {
         let Some(file) = self.open.remove(values) else { return Ok(()) };
-        self.staged.unfinished.push(file.encoder.path().to_owned());
-        let Sealed { path, rows, bytes, footer } = file.encoder.seal()?;
+        self.staged.unfinished.push(file.path.clone());
+        let Sealed { path: local, rows, bytes, written_at, footer } = file.encoder.seal()?;
+        if let Address::Store(place) = self.staged.root.join(&file.path) {
+            place.put_file(&local)?;
+            sync::remove_file(&local)?;
+        }
         self.staged.unfinished.pop();
-        let path = path.strip_prefix(&self.staged.root).unwrap_or(&path).to_owned();
-        self.staged.files.push(StagedFile { path, values: values.clone(), rows, bytes, footer });
+        let (path, values) = (file.path, values.clone());
+        self.staged.files.push(StagedFile { path, written_at, values, rows, bytes, footer });
         Ok(())
     }
 
@@ -234,18 +269,16 @@ impl Staging {
     pub(super) fn finish(mut self) -> (Staged, Result<(), WriteError>) {
         let sealed = self.cut();
         let staged = self.stop();
-        let files: Vec<_> = staged.files.iter().map(|file| staged.root.join(&file.path)).collect();
-        let lasting = sealed.and_then(|()| {
-            Ok(sync::sync_branches(files.iter().map(PathBuf::as_path), &staged.root)?)
-        });
+        let Address::Disk(root) = &staged.root else { return (staged, sealed) };
+        let files: Vec<_> = staged.files.iter().map(|file| root.join(&file.path)).collect();
+        let lasting = sealed
+            .and_then(|()| Ok(sync::sync_branches(files.iter().map(PathBuf::as_path), root)?));
         (staged, lasting)
     }
 
     /// Leaves all files as they are.
     pub(super) fn stop(mut self) -> Staged {
-        self.staged
-            .unfinished
-            .extend(self.open.into_values().map(|file| file.encoder.path().to_owned()));
+        self.staged.unfinished.extend(self.open.into_values().map(|file| file.path));
         self.staged
     }
 }

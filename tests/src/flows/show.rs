@@ -68,6 +68,7 @@ fn source(source: &Source) -> String {
     let Source {
         name,
         path,
+        base: _,
         format,
         columns,
         schema_hints,
@@ -79,7 +80,7 @@ fn source(source: &Source) -> String {
         at,
     } = source;
     assert!(at.line.is_some());
-    let mut out = format!("source {name} {} {}", path.display(), json!(format));
+    let mut out = format!("source {name} {} {}", path, json!(format));
     columns.iter().for_each(|columns| write!(out, "\n  columns {}", json!(columns)).unwrap());
     schema_hints
         .iter()
@@ -135,7 +136,7 @@ fn destination(destination: &Destination) -> String {
         at,
     } = destination;
     assert!(at.line.is_some());
-    let mut out = format!("{name} {} {} {}", path.display(), json!(format), json!(load));
+    let mut out = format!("{name} {} {} {}", path, json!(format), json!(load));
     transforms.iter().for_each(|step| write!(out, "\n  {}", self::step(step)).unwrap());
     rules.iter().for_each(|rule| write!(out, "\n  {}", self::rule(rule)).unwrap());
     columns.iter().for_each(|columns| write!(out, "\n  columns {}", json!(columns)).unwrap());

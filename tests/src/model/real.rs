@@ -39,6 +39,7 @@ use wasmhost::flow::WriteFormat;
 use wasmhost::name::DestinationName;
 use wasmhost::name::FlowName;
 use wasmhost::problem::Place;
+use wasmhost::storage::address::Address;
 use wasmhost::strategy;
 use wasmhost::table::Commit;
 use wasmhost::table::Counts;
@@ -109,7 +110,7 @@ fn target(
     let format = ParquetWrite { compression: Compression::Snappy, target_file_size: 1 << 20 };
     let started_at = DateTime::from_timestamp_micros(started_at(step.number)).unwrap();
     Target {
-        path: path.to_owned(),
+        address: Address::Disk(path.to_owned()),
         format: WriteFormat::Delta(format),
         change,
         schema,

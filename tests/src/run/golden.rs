@@ -58,6 +58,7 @@ fn came(path: &Path) -> String {
         vars: [].into(),
         shared_vars: [].into(),
         env: [].into(),
+        secrets: Default::default(),
         run_id: run_id.clone(),
         logical_date: clock().now(),
         views: "views".into(),

@@ -120,6 +120,7 @@ impl Stage {
             vars: [].into(),
             shared_vars: [].into(),
             env: [].into(),
+            secrets: Default::default(),
             run_id: run_id.clone(),
             logical_date: clock().now(),
             views: "views".into(),

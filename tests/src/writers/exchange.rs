@@ -24,6 +24,7 @@ use arrow::datatypes::Field;
 use arrow::datatypes::Int64Type;
 use wasmhost::flow::CsvRead;
 use wasmhost::flow::JsonRead;
+use wasmhost::flow::Location;
 use wasmhost::flow::ReadFormat;
 use wasmhost::flow::Source;
 use wasmhost::flow::WriteFormat;
@@ -134,7 +135,8 @@ fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Source {
         |field: &Arc<Field>| (ColumnName::new(field.name()).unwrap(), field.data_type().clone());
     Source {
         name: "main".to_owned(),
-        path: path.to_owned(),
+        path: Location::Disk(path.to_owned()),
+        base: None,
         format,
         columns: None,
         schema_hints: like.schema().fields().iter().map(hint).collect::<BTreeMap<_, _>>(),

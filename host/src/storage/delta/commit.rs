@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
 use deltalake::DeltaTable;
@@ -35,6 +34,7 @@ use super::protocol;
 use crate::name::ColumnName;
 use crate::storage::Cause;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
 use crate::storage::sync;
 
 /// What the commit builds on.
@@ -133,11 +133,11 @@ pub enum CommitError {
 /// # Errors
 /// Where the log cannot be read.
 pub async fn landed_before(table: &Snapshot, app_id: &str) -> Result<Option<Landed>, StorageError> {
-    let failed = || StorageError::library(&table.path, "ask the table for this run");
+    let failed = || StorageError::library(table.address.shown(), "ask the table for this run");
     let log = table.table.log_store();
     let state = table.table.snapshot().map_err(failed())?;
     match state.transaction_version(log.as_ref(), app_id).await.map_err(failed())? {
-        Some(_) => Ok(Some(Landed::Before(log::version_of(&table.path, app_id)))),
+        Some(_) => Ok(Some(Landed::Before(log::version_of(&table.address, app_id)))),
         None => Ok(None),
     }
 }
@@ -147,7 +147,7 @@ pub async fn landed_before(table: &Snapshot, app_id: &str) -> Result<Option<Land
 /// # Errors
 /// [`CommitError`], whose kinds say what is known of the outcome.
 pub async fn commit(
-    path: &Path,
+    address: &Address,
     base: &Base,
     delta: &LogChange<'_>,
     mark: &Mark,
@@ -159,7 +159,7 @@ pub async fn commit(
     }
     let tried = match base {
         Base::Nothing { schema, partition_columns } => {
-            create(path, schema, partition_columns, delta, mark).await
+            create(address, schema, partition_columns, delta, mark).await
         }
         Base::Table(table) => change(&table.table, delta, mark).await,
     };
@@ -167,21 +167,23 @@ pub async fn commit(
         Ok(version) => version,
         Err(error) => {
             let creating = matches!(base, Base::Nothing { .. });
-            match settle(path, error, creating, mark).await? {
-                Some(version) if carries(path, version, delta.add) => version,
+            match settle(address, error, creating, mark).await? {
+                Some(version) if carries(address, version, delta.add) => version,
                 // Another process committed this very run; the files at hand are not in the log.
                 before => return Ok(Landed::Before(before)),
             }
         }
     };
-    lasting(path, version)?;
+    lasting(address, version)?;
     Ok(Landed::Now(version))
 }
 
 /// Waits until the log's entry is on the disk.
-pub(super) fn lasting(path: &Path, version: u64) -> Result<(), CommitError> {
-    let folder = path.join("_delta_log");
-    let entry = folder.join(format!("{version:020}.json"));
+pub(super) fn lasting(address: &Address, version: u64) -> Result<(), CommitError> {
+    // A store answers when it has written.
+    let Address::Disk(path) = address else { return Ok(()) };
+    let folder = path.join(log::LOG);
+    let entry = folder.join(log::name(version));
     let lasts = fs::File::open(&entry)
         .map_err(StorageError::io(&entry, "open it"))
         .and_then(|file| sync::sync_file(&file, &entry))
@@ -193,12 +195,13 @@ pub(super) fn lasting(path: &Path, version: u64) -> Result<(), CommitError> {
 
 /// After an error: the version of the commit, if this run's is in the log all the same, where the log still tells.
 async fn settle(
-    path: &Path,
+    address: &Address,
     error: DeltaTableError,
     creating: bool,
     mark: &Mark,
 ) -> Result<Option<u64>, CommitError> {
-    let table = match open(path).await {
+    let path = address.shown();
+    let table = match open(address).await {
         Ok(Some(table)) => table,
         Ok(None) => return Err(StorageError::library(path, "commit")(error).into()),
         Err(_) => return Err(CommitError::Unknown { source: error.into() }),
@@ -216,14 +219,14 @@ async fn settle(
 }
 
 async fn create(
-    path: &Path,
+    address: &Address,
     schema: &SchemaRef,
     partition_columns: &[ColumnName],
     delta: &LogChange<'_>,
     mark: &Mark,
 ) -> Result<u64, DeltaTableError> {
     let columns: StructType = schema.as_ref().try_into_kernel()?;
-    let table = builder(path).map_err(generic)?.build()?;
+    let table = builder(address).map_err(generic)?.build()?;
     // No retry: deltalake's would write this entry, schema and all, on top of a table that somebody else has just made.
     let created = CreateBuilder::new()
         .with_log_store(table.log_store())
@@ -345,10 +348,10 @@ fn generic(error: StorageError) -> DeltaTableError {
 }
 
 /// Whether a version adds the first of these files; where there are none, nothing of ours can be missing from it.
-pub(super) fn carries(path: &Path, version: u64, files: &[DataFile]) -> bool {
+pub(super) fn carries(address: &Address, version: u64, files: &[DataFile]) -> bool {
     let first = files.first().map(|file| Action::Add(add(file, true)));
     let Some(first) = first.and_then(|action| serde_json::to_value(action).ok()) else {
         return true;
     };
-    log::entry(path, version).iter().any(|action| action["add"]["path"] == first["add"]["path"])
+    log::entry(address, version).iter().any(|action| action["add"]["path"] == first["add"]["path"])
 }

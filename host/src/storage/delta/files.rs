@@ -1,8 +1,10 @@
 //! The data files that a table has now.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::path::PathBuf;
 
+use chrono::DateTime;
 use deltalake::kernel::Remove;
 use futures::StreamExt;
 use serde_json::Map;
@@ -12,13 +14,17 @@ use super::Snapshot;
 use super::log;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
+use crate::storage::address::FileRead;
+use crate::storage::listing::SourceFile;
 use crate::storage::partition::Values;
 
 /// A data file of a table, as the log tells of it.
 #[derive(Debug, Clone)]
 pub struct StoredFile {
-    /// Where it is.
+    /// Where it is, as messages show it.
     pub path: PathBuf,
+    pub(super) address: Address,
     /// The value of each of the table's partition columns, as text.
     pub values: Values,
     /// Its bytes.
@@ -27,7 +33,39 @@ pub struct StoredFile {
     pub rows: Option<u64>,
     /// Whether a deletion vector hides some of its rows.
     pub hides_rows: bool,
+    /// When it was written, in milliseconds, as the log tells.
+    written_at: i64,
     pub(super) remove: Remove,
+}
+
+impl StoredFile {
+    /// The file as a source lists it.
+    ///
+    /// # Errors
+    /// Where it is on a disk and not there.
+    pub fn listed(&self) -> Result<SourceFile, StorageError> {
+        match &self.address {
+            Address::Disk(path) => SourceFile::look(path.clone()),
+            Address::Store(place) => {
+                let written = DateTime::from_timestamp_millis(self.written_at).unwrap_or_default();
+                Ok(SourceFile::in_store(place.clone(), self.bytes, written, None))
+            }
+        }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Where it is not there.
+    pub(super) fn open(&self) -> Result<FileRead, StorageError> {
+        match &self.address {
+            Address::Disk(path) => {
+                let file = File::open(path).map_err(StorageError::io(path, "open it"))?;
+                Ok(FileRead::Disk(file))
+            }
+            Address::Store(place) => Ok(FileRead::Store(place.open_read(self.bytes, None))),
+        }
+    }
 }
 
 impl Snapshot {
@@ -36,7 +74,8 @@ impl Snapshot {
     /// # Errors
     /// Where the log cannot be read, and where a file lies outside of the table's folder.
     pub async fn files(&self) -> Result<Vec<StoredFile>, StorageError> {
-        let failed = || StorageError::library(&self.path, "read the table's list of files");
+        let failed =
+            || StorageError::library(self.address.shown(), "read the table's list of files");
         let state = self.table.snapshot().map_err(failed())?;
         let columns = state.metadata().partition_columns().to_vec();
         let log = self.table.log_store();
@@ -47,9 +86,10 @@ impl Snapshot {
             let inner = view.path().into_owned();
             if inner.contains("://") || inner.starts_with('/') {
                 let what = format!("the table's file `{inner}` lies outside of its folder");
-                return Err(StorageError::data(&self.path, DataPlace::default(), what)
+                return Err(StorageError::data(self.address.shown(), DataPlace::default(), what)
                     .hint("it is a shallow clone; write to a copy of its own"));
             }
+            let address = self.address.join(&inner);
             let vector = view.deletion_vector_descriptor();
             let hidden = vector.as_ref().map_or(0, |vector| vector.cardinality);
             let hidden = u64::try_from(hidden).unwrap_or_default();
@@ -57,11 +97,13 @@ impl Snapshot {
             // The protocol knows no empty text here: it is NULL.
             let value = |name: &String| map.remove(name).flatten().filter(|text| !text.is_empty());
             files.push(StoredFile {
-                path: self.path.join(&inner),
+                path: address.shown().to_owned(),
+                address,
                 values: columns.iter().map(value).collect(),
                 bytes: u64::try_from(view.size()).unwrap_or_default(),
                 rows: view.num_records().map(|rows| (rows as u64).saturating_sub(hidden)),
                 hides_rows: vector.is_some(),
+                written_at: view.modification_time(),
                 remove: view.remove_action(true),
             });
         }
@@ -74,10 +116,10 @@ impl Snapshot {
     /// # Errors
     /// Where the table's metadata cannot be read.
     pub fn partitions_of(&self, version: u64) -> Result<HashSet<Values>, StorageError> {
-        let failed = StorageError::library(&self.path, "read the table's metadata");
+        let failed = StorageError::library(self.address.shown(), "read the table's metadata");
         let state = self.table.snapshot().map_err(failed)?;
         let columns = state.metadata().partition_columns();
-        let actions = log::entry(&self.path, version);
+        let actions = log::entry(&self.address, version);
         let added = actions.iter().filter_map(|action| action["add"].as_object());
         let value = |add: &Map<String, Value>, column: &String| {
             let value = add.get("partitionValues")?.get(column)?.as_str();

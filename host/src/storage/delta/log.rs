@@ -1,62 +1,61 @@
 //! The log's own files, looked at without the library: whether the newest entry is whole, and which one carries a mark.
 
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
-
 use serde_json::Value;
 
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
 
-/// The newest entry of the log. One without bytes is what a power cut leaves: rows that were reported are not in it.
-pub(super) fn newest_entry(path: &Path) -> Result<Option<PathBuf>, StorageError> {
-    let log = path.join("_delta_log");
-    let entries = match fs::read_dir(&log) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(StorageError::io(&log, "list it"))?,
+/// The folder of the log.
+pub(super) const LOG: &str = "_delta_log";
+
+/// Whether there is a log at all. Its newest entry without bytes is what a power cut leaves: rows that were reported are not in it.
+pub(super) fn is_there(table: &Address) -> Result<bool, StorageError> {
+    let names = table.join(LOG).names()?;
+    let is_entry = |name: &&String| {
+        let stem = name.strip_suffix(".json").unwrap_or_default();
+        stem.len() == 20 && stem.bytes().all(|b| b.is_ascii_digit())
     };
-    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
-    let is_entry = |path: &PathBuf| {
-        let stem =
-            path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        path.extension().is_some_and(|it| it == "json")
-            && stem.len() == 20
-            && stem.bytes().all(|b| b.is_ascii_digit())
+    let Some(newest) = names.iter().filter(is_entry).max() else {
+        return Ok(names.iter().any(|name| name == "_last_checkpoint"));
     };
-    let newest =
-        paths.map_err(StorageError::io(&log, "list it"))?.into_iter().filter(is_entry).max();
-    if let Some(newest) = &newest {
-        let facts = fs::metadata(newest).map_err(StorageError::io(newest, "look at it"))?;
-        if facts.len() == 0 {
-            let what = "the newest log entry is empty, as a power cut leaves it: rows that were reported may be missing";
-            return Err(StorageError::data(newest, DataPlace::default(), what)
-                .hint("compare the evidence of the last runs with the table, then remove the entry and run them again"));
-        }
+    let newest = table.join(LOG).join(newest);
+    // It may have been cleaned away by now; the library finds out.
+    if newest.size()? == Some(0) {
+        let what = "the newest log entry is empty, as a power cut leaves it: rows that were reported may be missing";
+        return Err(StorageError::data(newest.shown(), DataPlace::default(), what)
+            .hint("compare the evidence of the last runs with the table, then remove the entry and run them again"));
     }
-    Ok(newest)
+    Ok(true)
 }
 
 /// The version whose entry carries the mark; `None` where the entry was cleaned away.
-pub(super) fn version_of(path: &Path, app_id: &str) -> Option<u64> {
+pub(super) fn version_of(table: &Address, app_id: &str) -> Option<u64> {
     let marked = |action: &Value| action["txn"]["appId"] == app_id;
-    versions(path).ok()?.into_iter().rev().find(|version| entry(path, *version).iter().any(marked))
+    versions(table)
+        .ok()?
+        .into_iter()
+        .rev()
+        .find(|version| entry(table, *version).iter().any(marked))
 }
 
 /// The versions that have an entry, ascending.
-pub(super) fn versions(path: &Path) -> io::Result<Vec<u64>> {
-    let entries = fs::read_dir(path.join("_delta_log"))?;
-    let mut versions: Vec<u64> = entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok())
-        .collect();
+pub(super) fn versions(table: &Address) -> Result<Vec<u64>, StorageError> {
+    let names = table.join(LOG).names()?;
+    let mut versions: Vec<u64> =
+        names.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
     versions.sort_unstable();
     Ok(versions)
 }
 
 /// The actions of a version; none where it is not there.
-pub(super) fn entry(path: &Path, version: u64) -> Vec<Value> {
-    let text =
-        fs::read_to_string(path.join(format!("_delta_log/{version:020}.json"))).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+pub(super) fn entry(table: &Address, version: u64) -> Vec<Value> {
+    let bytes = table.join(LOG).join(&name(version)).read().ok().flatten().unwrap_or_default();
+    let lines = bytes.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// The name of a version's entry.
+pub(super) fn name(version: u64) -> String {
+    format!("{version:020}.json")
 }

@@ -11,7 +11,6 @@ mod travel;
 
 use std::fs;
 use std::path::Path;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
@@ -26,10 +25,17 @@ use deltalake::kernel::schema::StructType;
 use deltalake::kernel::transaction::PROTOCOL;
 use deltalake::kernel::transaction::TableReference;
 use deltalake::kernel::transaction::TransactionError;
+use deltalake::logstore::LogStore;
+use deltalake::logstore::LogStoreFactory;
+use deltalake::logstore::ObjectStoreRef;
+use deltalake::logstore::StorageConfig;
+use deltalake::logstore::default_logstore;
+use deltalake::logstore::logstore_factories;
 use url::Url;
 
 use super::DataPlace;
 use super::StorageError;
+use super::address::Address;
 use super::plain;
 use super::target::TableFacts;
 use crate::name::ColumnName;
@@ -56,21 +62,33 @@ pub use self::travel::read;
 /// A table as of its newest version when it was opened.
 #[derive(Debug)]
 pub struct Snapshot {
-    path: PathBuf,
+    address: Address,
     table: DeltaTable,
 }
 
-/// Opens the table at `path`; `None` where the folder has no log.
+/// Opens the table at an address; `None` where there is no log.
 ///
 /// # Errors
 /// Where there is a log that cannot be read, or that power loss has cut.
-pub async fn open(path: &Path) -> Result<Option<Snapshot>, StorageError> {
-    if log::newest_entry(path)?.is_none() && !path.join("_delta_log/_last_checkpoint").exists() {
+pub async fn open(address: &Address) -> Result<Option<Snapshot>, StorageError> {
+    if !log::is_there(address)? {
         return Ok(None);
     }
-    let table =
-        builder(path)?.load().await.map_err(StorageError::library(path, "read the table's log"))?;
-    Ok(Some(Snapshot { path: path.to_owned(), table }))
+    let failed = StorageError::library(address.shown(), "read the table's log");
+    let table = builder(address)?.load().await.map_err(failed)?;
+    Ok(Some(Snapshot { address: address.clone(), table }))
+}
+
+/// Whether a table is there.
+///
+/// # Errors
+/// Where that cannot be found out, and where power loss has cut its log.
+pub fn is_there(address: &Address) -> Result<bool, StorageError> {
+    // A file has nothing below it.
+    match address {
+        Address::Disk(path) if !path.join(log::LOG).is_dir() => Ok(false),
+        _ => log::is_there(address),
+    }
 }
 
 impl Snapshot {
@@ -85,7 +103,7 @@ impl Snapshot {
     /// # Errors
     /// Where its schema or its list of files cannot be read.
     pub fn facts(&self) -> Result<TableFacts, StorageError> {
-        let failed = || StorageError::library(&self.path, "read the table's metadata");
+        let failed = || StorageError::library(self.address.shown(), "read the table's metadata");
         let state = self.table.snapshot().map_err(failed())?;
         let names = state.metadata().partition_columns().iter();
         let names: Result<Vec<_>, _> = names.map(|name| ColumnName::new(name.clone())).collect();
@@ -95,8 +113,9 @@ impl Snapshot {
         };
         Ok(TableFacts {
             schema: plain::plain_schema(&state.snapshot().arrow_schema()),
-            partition_columns: names
-                .map_err(|what| StorageError::data(&self.path, DataPlace::default(), what))?,
+            partition_columns: names.map_err(|what| {
+                StorageError::data(self.address.shown(), DataPlace::default(), what)
+            })?,
             version: self.version(),
             rows: self.rows()?,
             append_only: is_true("delta.appendOnly"),
@@ -107,7 +126,7 @@ impl Snapshot {
 
     /// The rows of all files, where each tells its own; rows that deletion vectors hide are not counted.
     fn rows(&self) -> Result<Option<u64>, StorageError> {
-        let failed = StorageError::library(&self.path, "read the table's list of files");
+        let failed = StorageError::library(self.address.shown(), "read the table's list of files");
         let files = self
             .table
             .snapshot()
@@ -187,14 +206,53 @@ pub const MISTAKES_HINT: &str = "name a folder without them, also above it";
 /// Whether the path is one that `deltalake` mistakes: it decodes `%20` once too often, writing to one folder and reading from
 /// another, and refuses control characters only when it commits.
 #[must_use]
-pub fn mistakes(path: &Path) -> bool {
-    let whole = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+pub fn mistakes(address: &Address) -> bool {
+    let whole = match address {
+        Address::Disk(path) => fs::canonicalize(path).or_else(|_| std::path::absolute(path)),
+        Address::Store(place) => Ok(place.shown().to_owned()),
+    };
     let odd = |c: char| c.is_control() || c == '%' || c == '\\';
     whole.is_ok_and(|whole| whole.to_string_lossy().contains(odd))
 }
 
-fn builder(path: &Path) -> Result<DeltaTableBuilder, StorageError> {
-    DeltaTableBuilder::from_url(url(path)?).map_err(StorageError::library(path, "open the table"))
+fn builder(address: &Address) -> Result<DeltaTableBuilder, StorageError> {
+    let failed = || StorageError::library(address.shown(), "open the table");
+    let no_url = || StorageError::library(address.shown(), "make a URL of its place");
+    match address {
+        Address::Disk(path) => DeltaTableBuilder::from_url(url(path)?).map_err(failed()),
+        Address::Store(place) => {
+            let (root, store) = place.root();
+            let mut url = Url::parse(root).map_err(no_url())?;
+            let parts = place.key().split('/').filter(|part| !part.is_empty());
+            match url.path_segments_mut() {
+                Ok(mut path) => path.extend(parts),
+                Err(()) => {
+                    let what = "its place cannot be written as a URL";
+                    return Err(StorageError::data(place.shown(), DataPlace::default(), what));
+                }
+            };
+            // What a log is does not depend on the store: an entry is an object that is put where none was.
+            let scheme = Url::parse(&format!("{}://", url.scheme())).map_err(no_url())?;
+            logstore_factories().entry(scheme).or_insert_with(|| Arc::new(Log));
+            let builder = DeltaTableBuilder::from_url(url.clone()).map_err(failed())?;
+            Ok(builder.with_storage_backend(store, url))
+        }
+    }
+}
+
+/// The log of a table in a store.
+struct Log;
+
+impl LogStoreFactory for Log {
+    fn with_options(
+        &self,
+        prefixed_store: ObjectStoreRef,
+        root_store: ObjectStoreRef,
+        location: &Url,
+        options: &StorageConfig,
+    ) -> Result<Arc<dyn LogStore>, DeltaTableError> {
+        Ok(default_logstore(prefixed_store, root_store, location, options))
+    }
 }
 
 fn url(path: &Path) -> Result<Url, StorageError> {

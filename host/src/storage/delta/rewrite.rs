@@ -45,7 +45,7 @@ pub async fn rewrite(table: &Snapshot, change: &Rewrite<'_>) -> Result<u64, Comm
         Ok(version) => version,
         Err(error) => landed_since(table, change.add, error).await?,
     };
-    lasting(&table.path, version)?;
+    lasting(&table.address, version)?;
     Ok(version)
 }
 
@@ -102,16 +102,16 @@ async fn landed_since(
     files: &[DataFile],
     error: DeltaTableError,
 ) -> Result<u64, CommitError> {
-    let path = &before.path;
-    let now = match open(path).await {
+    let address = &before.address;
+    let now = match open(address).await {
         Ok(Some(now)) => now,
         Ok(None) | Err(_) => return Err(CommitError::Unknown { source: error.into() }),
     };
     let mut since = before.version() + 1..=now.version();
-    let landed = since.find(|version| !files.is_empty() && carries(path, *version, files));
+    let landed = since.find(|version| !files.is_empty() && carries(address, *version, files));
     match landed {
         Some(version) => Ok(version),
         None if is_conflict(&error) => Err(CommitError::Conflict { source: error.into() }),
-        None => Err(StorageError::library(path, "commit")(error).into()),
+        None => Err(StorageError::library(address.shown(), "commit")(error).into()),
     }
 }

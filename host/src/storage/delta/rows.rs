@@ -1,6 +1,5 @@
 //! The rows of a table's data files, a row group at a time, so that several threads share the work.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::Array;
@@ -60,7 +59,7 @@ impl<'a> OpenFile<'a> {
         partition_columns: &'a [ColumnName],
     ) -> Result<Self, StorageError> {
         let path = &stored.path;
-        let file = File::open(path).map_err(StorageError::io(path, "open it"))?;
+        let file = stored.open()?;
         let footer = open_footer(&file).map_err(StorageError::library(path, "read its footer"))?;
         if stored.hides_rows {
             let what = "a deletion vector hides some of its rows, which wasmhost does not read yet";
@@ -102,7 +101,7 @@ impl<'a> OpenFile<'a> {
     /// Where the file cannot be opened again.
     pub fn read(&'a self, piece: Piece, schema: &SchemaRef) -> Result<PieceRows<'a>, StorageError> {
         let path = &self.stored.path;
-        let file = File::open(path).map_err(StorageError::io(path, "open it"))?;
+        let file = self.stored.open()?;
         let found = |name: &str| self.footer.schema().index_of(name).ok();
         let mut roots: Vec<usize> =
             schema.fields().iter().filter_map(|field| found(field.name())).collect();

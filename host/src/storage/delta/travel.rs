@@ -25,6 +25,7 @@ use crate::flow::AsOf;
 use crate::name::ColumnName;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
 use crate::storage::plain;
 
 /// A version of a table.
@@ -44,19 +45,20 @@ pub struct Stored {
 ///
 /// # Errors
 /// A log that cannot be read, a version that is not there, and whatever the table demands of its readers that we do not do.
-pub fn read(path: &Path, as_of: AsOf) -> Result<Option<Stored>, StorageError> {
-    if path.exists() && mistakes(path) {
+pub fn read(address: &Address, as_of: AsOf) -> Result<Option<Stored>, StorageError> {
+    let path = address.shown();
+    if mistakes(address) && log::is_there(address)? {
         return Err(StorageError::data(path, DataPlace::default(), MISTAKES).hint(MISTAKES_HINT));
     }
     blocking(path, async {
-        let Some(newest) = open(path).await? else { return Ok(None) };
+        let Some(newest) = open(address).await? else { return Ok(None) };
         let asked = match as_of {
             AsOf::Newest {} => None,
             AsOf::Version(version) => Some(version),
-            AsOf::Timestamp(at) => Some(version_at(path, at)?),
+            AsOf::Timestamp(at) => Some(version_at(address, at)?),
         };
         let snapshot = match asked {
-            Some(version) => at_version(path, &newest, version).await?,
+            Some(version) => at_version(address, &newest, version).await?,
             None => newest,
         };
         stored(path, &snapshot).await.map(Some)
@@ -87,18 +89,19 @@ async fn stored(path: &Path, snapshot: &Snapshot) -> Result<Stored, StorageError
 }
 
 async fn at_version(
-    path: &Path,
+    address: &Address,
     newest: &Snapshot,
     version: u64,
 ) -> Result<Snapshot, StorageError> {
+    let path = address.shown();
     if version > newest.version() {
         let what = format!("there is no version {version}; the newest is {}", newest.version());
         return Err(StorageError::data(path, DataPlace::default(), what));
     }
-    let table = builder(path)?.with_version(version).load().await;
+    let table = builder(address)?.with_version(version).load().await;
     let table =
         table.map_err(StorageError::library(path, "read that version of the table's log"))?;
-    let snapshot = Snapshot { path: path.to_owned(), table };
+    let snapshot = Snapshot { address: address.clone(), table };
     if snapshot.version() != version {
         let what = format!("version {version} cannot be read any more; its log was cleaned away");
         return Err(StorageError::data(path, DataPlace::default(), what));
@@ -107,13 +110,13 @@ async fn at_version(
 }
 
 /// The newest version that is not younger. Commits carry their times; copied logs have the times of files no more.
-fn version_at(path: &Path, at: DateTime<Utc>) -> Result<u64, StorageError> {
-    let folder = path.join("_delta_log");
-    let versions = log::versions(path).map_err(StorageError::io(&folder, "list it"))?;
+fn version_at(address: &Address, at: DateTime<Utc>) -> Result<u64, StorageError> {
+    let path = address.shown();
+    let versions = log::versions(address)?;
     let (mut found, mut first, mut last) = (None, None, None);
     for version in versions {
         // Clocks differ, versions follow each other all the same.
-        let own = time_of(path, version)?;
+        let own = time_of(address, version)?;
         let time =
             last.map_or(own, |last: DateTime<Utc>| own.max(last + TimeDelta::milliseconds(1)));
         (first, last) = (first.or(Some(time)), Some(time));
@@ -132,18 +135,26 @@ fn version_at(path: &Path, at: DateTime<Utc>) -> Result<u64, StorageError> {
 }
 
 /// When a version was committed, as it says itself; else when its entry was written.
-fn time_of(path: &Path, version: u64) -> Result<DateTime<Utc>, StorageError> {
+fn time_of(address: &Address, version: u64) -> Result<DateTime<Utc>, StorageError> {
     let said = |action: &Value| {
         let info = action.get("commitInfo")?;
         let time = info.get("inCommitTimestamp").or(info.get("timestamp"))?.as_i64()?;
         DateTime::from_timestamp_millis(time)
     };
-    if let Some(time) = log::entry(path, version).iter().find_map(said) {
+    if let Some(time) = log::entry(address, version).iter().find_map(said) {
         return Ok(time);
     }
-    let entry = path.join(format!("_delta_log/{version:020}.json"));
-    let facts = fs::metadata(&entry).and_then(|facts| facts.modified());
-    facts.map(DateTime::from).map_err(StorageError::io(&entry, "look at it"))
+    let entry = address.join(log::LOG).join(&log::name(version));
+    match &entry {
+        Address::Disk(path) => {
+            let facts = fs::metadata(path).and_then(|facts| facts.modified());
+            facts.map(DateTime::from).map_err(StorageError::io(path, "look at it"))
+        }
+        Address::Store(place) => place
+            .look()?
+            .map(|facts| facts.modified)
+            .ok_or_else(|| StorageError::data(place.shown(), DataPlace::default(), "it is gone")),
+    }
 }
 
 /// Waits for the library, on the runtime that is there or on one of its own.

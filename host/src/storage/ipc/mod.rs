@@ -20,6 +20,7 @@ use arrow_ipc::writer::FileWriter;
 use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
+use crate::storage::address::FileRead;
 use crate::storage::listing::SourceFile;
 use crate::storage::tabular;
 use crate::storage::tabular::Batches;
@@ -107,7 +108,7 @@ fn rows(reader: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + '
     Box::new(reader.map(|batch| Ok(batch?)))
 }
 
-fn is_ended(open: &mut File) -> io::Result<bool> {
+fn is_ended(open: &mut FileRead) -> io::Result<bool> {
     let length = open.seek(SeekFrom::End(0))?;
     let mut tail = vec![0; 8.min(usize::try_from(length).unwrap_or(8))];
     open.seek(SeekFrom::Start(length - tail.len() as u64))?;

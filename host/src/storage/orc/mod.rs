@@ -2,9 +2,9 @@
 
 mod check;
 
-use std::fs::File;
 use std::io;
 use std::io::BufReader;
+use std::io::Read as _;
 use std::io::Seek as _;
 use std::io::SeekFrom;
 
@@ -17,6 +17,7 @@ use orc_rust::schema::TimestampPrecision;
 use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
+use crate::storage::address::FileRead;
 use crate::storage::listing::SourceFile;
 use crate::storage::tabular;
 use crate::storage::tabular::Batches;
@@ -75,19 +76,19 @@ fn no_orc(file: &SourceFile, what: &str) -> StorageError {
 
 /// The bytes of a file. A damaged file asks for more than there is.
 struct Chunks {
-    file: File,
+    file: FileRead,
     size: u64,
 }
 
 impl ChunkReader for Chunks {
-    type T = BufReader<File>;
+    type T = BufReader<FileRead>;
 
     fn len(&self) -> u64 {
         self.size
     }
 
     fn get_read(&self, offset_from_start: u64) -> io::Result<Self::T> {
-        let mut file = self.file.try_clone()?;
+        let mut file = self.file.again()?;
         file.seek(SeekFrom::Start(offset_from_start))?;
         Ok(BufReader::new(file))
     }
@@ -97,6 +98,8 @@ impl ChunkReader for Chunks {
             let what = format!("{length} bytes at {offset_from_start} of {}", self.size);
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
         }
-        self.file.get_bytes(offset_from_start, length)
+        let mut bytes = Vec::new();
+        self.get_read(offset_from_start)?.take(length).read_to_end(&mut bytes)?;
+        Ok(bytes.into())
     }
 }

@@ -3,7 +3,6 @@
 mod read;
 mod write;
 
-use std::fs::File;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
@@ -19,6 +18,7 @@ use parquet::errors::ParquetError;
 use super::DataPlace;
 use super::SourceSchema;
 use super::StorageError;
+use super::address::FileRead;
 use super::listing::SourceFile;
 use super::plain;
 
@@ -62,7 +62,7 @@ fn footer(file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
     load(&open, file)
 }
 
-fn load(open: &File, file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
+fn load(open: &FileRead, file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
     open_footer(open).map_err(|error| {
         let what = format!("it is no Parquet file: {error}");
         StorageError::data(&file.path, DataPlace::default(), what)
@@ -74,7 +74,7 @@ fn load(open: &File, file: &SourceFile) -> Result<ArrowReaderMetadata, StorageEr
 ///
 /// # Errors
 /// Where the file is no Parquet.
-pub fn open_footer(open: &File) -> Result<ArrowReaderMetadata, ParquetError> {
+pub fn open_footer(open: &FileRead) -> Result<ArrowReaderMetadata, ParquetError> {
     let first = ArrowReaderMetadata::load(open, ArrowReaderOptions::default())?;
     let columns = first.parquet_schema().columns().iter();
     let old = columns.filter(|column| column.physical_type() == Type::INT96);

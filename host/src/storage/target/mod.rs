@@ -2,6 +2,7 @@
 
 mod fit;
 mod folder;
+mod store;
 mod types;
 
 use std::io::ErrorKind;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use arrow::datatypes::SchemaRef;
 
 use super::StorageError;
+use super::address::Address;
 use super::delta;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
@@ -87,14 +89,28 @@ pub struct FolderFacts {
 ///
 /// # Errors
 /// Where something is there that cannot be read: a damaged log, a broken manifest, no permission.
-pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, StorageError> {
-    let state = match std::fs::metadata(path) {
-        _ if matches!(format, WriteFormat::Delta(_)) && delta::mistakes(path) => {
-            TargetState::Unusable {
-                what: delta::MISTAKES.to_owned(),
-                hint: delta::MISTAKES_HINT.to_owned(),
-            }
-        }
+pub async fn inspect(address: &Address, format: &WriteFormat) -> Result<TargetFacts, StorageError> {
+    let is_mistaken = matches!(format, WriteFormat::Delta(_)) && delta::mistakes(address);
+    let state = match address {
+        _ if is_mistaken => TargetState::Unusable {
+            what: delta::MISTAKES.to_owned(),
+            hint: delta::MISTAKES_HINT.to_owned(),
+        },
+        Address::Disk(path) => on_disk(path, address, format).await?,
+        Address::Store(place) => match delta::open(address).await? {
+            Some(table) => TargetState::Table(table.facts()?),
+            None => store::beside_table(place)?,
+        },
+    };
+    Ok(TargetFacts { path: address.shown().to_owned(), state })
+}
+
+async fn on_disk(
+    path: &Path,
+    address: &Address,
+    format: &WriteFormat,
+) -> Result<TargetState, StorageError> {
+    Ok(match std::fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => TargetState::Absent,
         Err(error) if error.kind() == ErrorKind::NotADirectory => TargetState::Unusable {
             what: "a part of its path is a file, where a folder is needed".to_owned(),
@@ -106,7 +122,7 @@ pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, S
             hint: "name a folder; the files in it get names of their own".to_owned(),
         },
         Ok(_) => match format {
-            WriteFormat::Delta(_) => match delta::open(path).await? {
+            WriteFormat::Delta(_) => match delta::open(address).await? {
                 Some(table) => TargetState::Table(table.facts()?),
                 None => folder::beside_table(path)?,
             },
@@ -118,6 +134,5 @@ pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, S
             | WriteFormat::Arrow {}
             | WriteFormat::Avro {} => folder::inspect(path, format)?,
         },
-    };
-    Ok(TargetFacts { path: path.to_owned(), state })
+    })
 }

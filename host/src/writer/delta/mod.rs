@@ -25,6 +25,7 @@ use super::fitting::Fitting;
 use super::merge::Intake;
 use super::selected::Selected;
 use super::stage::Staging;
+use crate::storage::address::Address;
 use crate::storage::delta;
 use crate::storage::delta::CommitError;
 use crate::storage::delta::Landed;
@@ -61,12 +62,16 @@ struct DeltaPrepared {
 
 pub(super) async fn open(target: Target, landing: Landing) -> Result<Box<dyn Writer>, WriteError> {
     if must_be_new(&target)
-        && let Some(table) = delta::open(&target.path).await?
+        && let Some(table) = delta::open(&target.address).await?
         && !has_landed(&target, &table).await?
     {
         return Err(there_already(&target));
     }
-    let made = sync::make_folder(&target.path)?;
+    let made = match &target.address {
+        Address::Disk(path) => sync::make_folder(path)?,
+        // A store's folders are there with what is in them.
+        Address::Store(_) => None,
+    };
     let landing = canonical(&target, landing)?;
     let fitting = Fitting::new(&target, SchemaRef::clone(&landing.rows));
     let incoming = match &target.change {
@@ -81,7 +86,7 @@ pub(super) async fn open(target: Target, landing: Landing) -> Result<Box<dyn Wri
                 _ => None,
             };
             let rows = SchemaRef::clone(&landing.rows);
-            Incoming::Files(Box::new(Staging::new(target.path.clone(), &target, rows)), selected)
+            Incoming::Files(Box::new(Staging::new(target.address.clone(), &target, rows)), selected)
         }
     };
     Ok(Box::new(DeltaWriter { run: Run { target, landing, made }, fitting, incoming }))
@@ -176,7 +181,8 @@ impl Prepared for DeltaPrepared {
 /// Commits. Whoever lost a race judges its change against the table as it is now; only an overwrite of the whole table holds for
 /// the state that was judged and for no other.
 async fn land(orphans: &mut Orphans, mut judged: Judged) -> Result<Commit, WriteError> {
-    let (path, mark) = (orphans.run.target.path.clone(), mark(&orphans.run.target.run));
+    let (address, mark) = (orphans.run.target.address.clone(), mark(&orphans.run.target.run));
+    let path = address.shown().to_owned();
     let mut tries = 1;
     loop {
         let remove = match &judged.removed {
@@ -191,7 +197,7 @@ async fn land(orphans: &mut Orphans, mut judged: Judged) -> Result<Commit, Write
             schema: orphans.run.landing.evolves.then(|| orphans.run.landing.table.clone()),
             properties: &orphans.run.target.table_properties,
         };
-        match delta::commit(&path, &judged.base, &change, &mark).await {
+        match delta::commit(&address, &judged.base, &change, &mark).await {
             Ok(Landed::Now(version)) => {
                 return Ok(Commit::Applied(judged.counts, Some(version)));
             }

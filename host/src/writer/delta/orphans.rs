@@ -98,7 +98,7 @@ pub(super) async fn has_landed(target: &Target, table: &Snapshot) -> Result<bool
 
 /// A table that must be new is there, and not by an earlier try of this run.
 pub(super) fn there_already(target: &Target) -> WriteError {
-    let at = Place::field(target.path.display().to_string(), "load_type");
+    let at = Place::field(target.path().display().to_string(), "load_type");
     let problem = Problem::new(Code::Contradiction, at, "there is a table already")
         .hint("name another one, or use a strategy that writes to it");
     WriteError::Refused(vec![problem])
@@ -107,20 +107,19 @@ pub(super) fn there_already(target: &Target) -> WriteError {
 /// The columns as the table gives them back.
 pub(super) fn canonical(target: &Target, landing: Landing) -> Result<Landing, WriteError> {
     Ok(Landing {
-        rows: delta::canonical(&target.path, &landing.rows)?,
-        table: delta::canonical(&target.path, &landing.table)?,
+        rows: delta::canonical(target.path(), &landing.rows)?,
+        table: delta::canonical(target.path(), &landing.table)?,
         evolves: landing.evolves,
     })
 }
 
 impl Orphans {
     /// The staged files as the log will name them.
-    fn name_files(&mut self) -> Result<(), WriteError> {
+    fn name_files(&mut self) {
         let columns = &self.run.target.partition_columns;
         let staged = self.staged.iter().chain(&self.rewritten);
         let files = staged.map(|staged| staged.data_files(columns));
-        self.files = files.collect::<Result<Vec<_>, _>>()?.concat();
-        Ok(())
+        self.files = files.collect::<Vec<_>>().concat();
     }
 
     /// The change against the table as it is now; what an earlier try has rewritten goes.
@@ -152,7 +151,7 @@ impl Orphans {
             _ => Vec::new(),
         };
         let (removed, counts) = self.judge(&base, &stored, rows).await?;
-        self.name_files()?;
+        self.name_files();
         Ok(Judged { base, removed, counts })
     }
 
@@ -209,7 +208,8 @@ impl Orphans {
 
     /// The table's files of the partitions that staged rows are in.
     async fn in_staged_partitions(&self, table: &Snapshot) -> Result<Vec<StoredFile>, WriteError> {
-        let Target { path, partition_columns, .. } = &self.run.target;
+        let (path, partition_columns) =
+            (self.run.target.path(), &self.run.target.partition_columns);
         let types = partition::types(&self.run.landing.rows, partition_columns)
             .map_err(StorageError::library(path, "find its partition columns"))?;
         let staged = self.staged.iter().flat_map(|staged| &staged.files);
@@ -229,19 +229,20 @@ impl Orphans {
     /// The table as it is now; an error where it has changed so that the staged files do not suit it.
     async fn base(&self) -> Result<Base, WriteError> {
         let target = &self.run.target;
-        let Target { path, format, partition_columns, .. } = target;
-        let table = delta::open(path).await?;
+        let Target { address, format, partition_columns, .. } = target;
+        let path = address.shown();
+        let table = delta::open(address).await?;
         let facts = match &table {
             Some(table) => {
-                TargetFacts { path: path.clone(), state: TargetState::Table(table.facts()?) }
+                TargetFacts { path: path.to_owned(), state: TargetState::Table(table.facts()?) }
             }
-            None => target::inspect(path, format).await?,
+            None => target::inspect(address, format).await?,
         };
         let at = Place::field(path.display().to_string(), "");
         let landing = target::fit(&facts, &target.ask(), &at).map_err(WriteError::Refused)?;
         if canonical(target, landing)? != self.run.landing {
             let what = "its columns have changed while rows were staged".to_owned();
-            return Err(WriteError::Conflict { path: path.clone(), what });
+            return Err(WriteError::Conflict { path: path.to_owned(), what });
         }
         Ok(match table {
             Some(table) => Base::Table(table),
@@ -256,7 +257,7 @@ impl Orphans {
         Staged::remove_all(self.staged.iter().chain(&self.rewritten))?;
         // The folder stays as soon as anything is in it, such as a table that somebody else has made by now.
         if let Some(made) = &self.run.made {
-            sync::remove_empty(&self.run.target.path, made);
+            sync::remove_empty(self.run.target.path(), made);
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ use super::stage::Staging;
 use super::staged::Staged;
 use crate::problem;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
 use crate::storage::encode;
 use crate::storage::manifest;
 use crate::storage::manifest::Manifest;
@@ -65,19 +66,19 @@ struct FlatPrepared {
 pub(super) fn open(target: Target, landing: SchemaRef) -> Result<Box<dyn Writer>, WriteError> {
     let run_id = &target.run.run_id;
     // Within the target if that is there, since it may be a file system of its own; beside it if not, so that it stays absent.
-    let (folder, root, made) = match fs::canonicalize(&target.path) {
+    let (folder, root, made) = match fs::canonicalize(target.path()) {
         Ok(folder) => (folder.clone(), folder.join(format!("{STAGING}{run_id}")), None),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let made = sync::make_folder(sync::parent(&target.path))?;
-            (target.path.clone(), beside(&target.path, &target), made)
+            let made = sync::make_folder(sync::parent(target.path()))?;
+            (target.path().to_owned(), beside(target.path(), &target), made)
         }
-        Err(error) => return Err(StorageError::io(&target.path, "find it")(error).into()),
+        Err(error) => return Err(StorageError::io(target.path(), "find it")(error).into()),
     };
     // An earlier try of this run may have died here.
     sync::remove_tree(&root)?;
     fs::create_dir(&root).map_err(StorageError::io(&root, "create it"))?;
     let fitting = Fitting::new(&target, SchemaRef::clone(&landing));
-    let staging = Staging::new(root, &target, landing);
+    let staging = Staging::new(Address::Disk(root.clone()), &target, landing);
     Ok(Box::new(FlatWriter { place: Place { target, folder, made }, fitting, staging }))
 }
 
@@ -126,14 +127,15 @@ impl Waiting {
     async fn prepared(&self) -> Result<(Option<Survey>, Counts), WriteError> {
         let rows = self.staged.rows;
         guard_empty(&self.place.target, rows)?;
-        let Target { path, format, .. } = &self.place.target;
-        let facts = target::inspect(path, format).await?;
+        let Target { address, format, .. } = &self.place.target;
+        let path = address.shown();
+        let facts = target::inspect(address, format).await?;
         let at = problem::Place::field(path.display().to_string(), "");
         let landing =
             target::fit(&facts, &self.place.target.ask(), &at).map_err(WriteError::Refused)?;
         if landing.rows != self.staged.landing {
             let what = "its columns have changed while rows were staged".to_owned();
-            return Err(WriteError::Conflict { path: path.clone(), what });
+            return Err(WriteError::Conflict { path: path.to_owned(), what });
         }
         let deleted = match facts.state {
             TargetState::Folder(folder) if self.replaces() => folder.rows,
@@ -163,7 +165,7 @@ impl Waiting {
     }
 
     fn remove(&self) -> Result<(), StorageError> {
-        sync::remove_tree(&self.staged.root)?;
+        sync::remove_tree(self.staged.root.shown())?;
         sync::remove_tree(&beside(&self.place.folder, &self.place.target))?;
         if let Some(made) = &self.place.made {
             sync::remove_empty(sync::parent(&self.place.folder), made);
@@ -174,7 +176,7 @@ impl Waiting {
     fn manifest(&self, replaced: bool) -> Manifest {
         let run = &self.place.target.run;
         let files = self.staged.files.iter().map(|file| ManifestFile {
-            path: file.path.to_string_lossy().into_owned(),
+            path: file.path.clone(),
             rows: file.rows,
             bytes: file.bytes,
         });
@@ -209,7 +211,7 @@ impl Waiting {
         if (&found.flow, &found.destination) == (&run.flow, &run.destination) {
             return Ok(true);
         }
-        let path = self.place.target.path.clone();
+        let path = self.place.target.path().to_owned();
         let what = format!(
             "run `{}` has written here before, as destination `{}` of flow `{}`",
             run.run_id, found.destination, found.flow
@@ -250,14 +252,20 @@ impl FlatPrepared {
         if waiting.landed_before()? {
             return Ok(Commit::AlreadyApplied(None));
         }
-        if !waiting.staged.root.exists() {
+        if !waiting.staged.root.shown().exists() {
             let what = "its folder was replaced, and the staged files with it".to_owned();
-            return Err(WriteError::Conflict { path: waiting.place.target.path.clone(), what });
+            return Err(WriteError::Conflict {
+                path: waiting.place.target.path().to_owned(),
+                what,
+            });
         }
         let done = if waiting.replaces() {
             if waiting.survey()? != self.judged {
                 let what = "its files have changed since they were judged".to_owned();
-                return Err(WriteError::Conflict { path: waiting.place.target.path.clone(), what });
+                return Err(WriteError::Conflict {
+                    path: waiting.place.target.path().to_owned(),
+                    what,
+                });
             }
             waiting.replace()
         } else {
@@ -275,7 +283,7 @@ impl FlatPrepared {
                         Err(error.into())
                     }
                     Ok(Some(_)) | Err(_) => Err(WriteError::Unknown {
-                        path: waiting.place.target.path.clone(),
+                        path: waiting.place.target.path().to_owned(),
                         source: error.into(),
                     }),
                 }

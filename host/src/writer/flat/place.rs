@@ -24,7 +24,7 @@ impl Waiting {
         self.remove_leftovers()?;
         for file in &self.staged.files {
             let (from, to) =
-                (self.staged.root.join(&file.path), self.place.folder.join(&file.path));
+                (self.staged.root.shown().join(&file.path), self.place.folder.join(&file.path));
             let folder = sync::parent(&to);
             fs::create_dir_all(folder).map_err(StorageError::io(folder, "create it"))?;
             fs::rename(&from, &to).map_err(StorageError::io(&to, "move a staged file here"))?;
@@ -53,7 +53,7 @@ impl Waiting {
     pub(super) fn replace(&self) -> Result<(), StorageError> {
         let (folder, new) = (&self.place.folder, beside(&self.place.folder, &self.place.target));
         let there = folder.exists();
-        let staged = &self.staged.root;
+        let staged = self.staged.root.shown();
         if there {
             manifest::keep_past(folder, staged)?;
             let rights =
@@ -62,7 +62,7 @@ impl Waiting {
                 .map_err(StorageError::io(staged, "set its permissions"))?;
         }
         self.manifest(true).write(staged)?;
-        if *staged != new {
+        if staged != new {
             const DOING: &str = "swap it whole (a mount point cannot be: name a folder in it)";
             sync::remove_tree(&new)?;
             fs::rename(staged, &new).map_err(StorageError::io(folder, DOING))?;

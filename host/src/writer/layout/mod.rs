@@ -17,6 +17,7 @@ use super::WriteError;
 use super::staged::Staged;
 use crate::flow::WriteFormat;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
 use crate::storage::delta;
 use crate::storage::delta::CommitError;
 use crate::storage::delta::DataFile;
@@ -72,8 +73,8 @@ async fn rewritten(target: &Target, version: u64) -> Result<Rewritten, Reason> {
         return Err(Reason::Known("only Delta tables have a layout".to_owned()));
     };
     let file_bytes = options.target_file_size;
-    let (table, facts) = look(&target.path).await?;
-    let partitions = partitions(&target.path, &table, &facts, version).await?;
+    let (table, facts) = look(&target.address).await?;
+    let partitions = partitions(target.path(), &table, &facts, version).await?;
     let groups: Vec<Vec<StoredFile>> = match target.layout.zorder.is_empty() {
         true => partitions.into_iter().flat_map(|files| bins(files, file_bytes)).collect(),
         false => partitions,
@@ -81,7 +82,7 @@ async fn rewritten(target: &Target, version: u64) -> Result<Rewritten, Reason> {
     if groups.is_empty() {
         return Err(Reason::Known("there are no small files to put together".to_owned()));
     }
-    let schema = delta::canonical(&target.path, &facts.schema)?;
+    let schema = delta::canonical(target.path(), &facts.schema)?;
     let (staged, written) = Work { target, schema, file_bytes }.write(&groups);
     let old = groups.concat();
     let rewritten = Rewritten { target: target.clone(), table, facts, old, staged, file_bytes };
@@ -113,8 +114,8 @@ impl Rewritten {
 
     /// Others may go first, as long as they leave the old files and the columns as they were.
     async fn land(&mut self) -> Result<u64, Reason> {
-        let Target { path, partition_columns, layout, run, .. } = &self.target;
-        let add: Vec<DataFile> = self.staged.data_files(partition_columns)?;
+        let Target { address, partition_columns, layout, run, .. } = &self.target;
+        let add: Vec<DataFile> = self.staged.data_files(partition_columns);
         let info = run.info();
         for _ in 0..TRIES_MAX {
             let change = Rewrite {
@@ -127,7 +128,7 @@ impl Rewritten {
             match delta::rewrite(&self.table, &change).await {
                 Ok(version) => return Ok(version),
                 Err(CommitError::Conflict { .. }) => {
-                    let (table, facts) = look(path).await?;
+                    let (table, facts) = look(address).await?;
                     let columns =
                         |it: &TableFacts| (it.schema.clone(), it.partition_columns.clone());
                     if columns(&facts) != columns(&self.facts) {
@@ -152,8 +153,8 @@ impl Rewritten {
 }
 
 /// The table as it is now, if its files can be rewritten.
-async fn look(path: &Path) -> Result<(Snapshot, TableFacts), Reason> {
-    let Some(table) = delta::open(path).await? else {
+async fn look(address: &Address) -> Result<(Snapshot, TableFacts), Reason> {
+    let Some(table) = delta::open(address).await? else {
         return Err(Reason::Known("the table is gone".to_owned()));
     };
     let facts = table.facts()?;

@@ -36,7 +36,7 @@ impl Work<'_> {
             // Where a file ends is decided here: an encoder only guesses how small its rows will be.
             options.target_file_size = u64::MAX;
         }
-        let mut staging = Staging::new(target.path.clone(), &target, Arc::clone(&self.schema));
+        let mut staging = Staging::new(target.address.clone(), &target, Arc::clone(&self.schema));
         let mut rows = 0;
         let written = groups.iter().try_for_each(|files| {
             let columns = &self.target.partition_columns;
@@ -56,7 +56,7 @@ impl Work<'_> {
             true => Ok(()),
             false => {
                 let what = format!("{} rows came out of files with {rows}", staged.rows);
-                Err(StorageError::data(&self.target.path, DataPlace::default(), what).into())
+                Err(StorageError::data(self.target.path(), DataPlace::default(), what).into())
             }
         };
         (staged, written.and(sealed).and(counted))
@@ -85,7 +85,7 @@ impl Work<'_> {
         let columns = columns.map(|column| self.schema.index_of(column.as_str()));
         let columns: Vec<usize> = columns
             .collect::<Result<_, _>>()
-            .map_err(StorageError::library(&self.target.path, "order its rows"))?;
+            .map_err(StorageError::library(self.target.path(), "order its rows"))?;
         let memory = usize::try_from(self.target.memory_bytes).unwrap_or(usize::MAX);
         let rows: u64 = files.iter().map(OpenFile::rows).sum();
         let mut filling = Filling::new(rows, bytes, self.file_bytes);
@@ -112,7 +112,7 @@ impl Work<'_> {
         filling: &mut Filling,
         staging: &mut Staging,
     ) -> Result<(), WriteError> {
-        let failed = || StorageError::library(&self.target.path, "order its rows");
+        let failed = || StorageError::library(self.target.path(), "order its rows");
         let order = held.order().map_err(failed())?;
         let batches: Vec<_> = held.batches.iter().collect();
         if filling.begin(order.len()) {

@@ -117,7 +117,7 @@ impl Intake {
         merge: &Merge,
         landing: &Landing,
     ) -> Result<Self, WriteError> {
-        let failed = || StorageError::library(&target.path, "read keys");
+        let failed = || StorageError::library(target.path(), "read keys");
         let ascending =
             |columns: &[ColumnName]| RowBytes::ascending(&landing.rows, &names(columns));
         let content = match &merge.rows {
@@ -138,13 +138,13 @@ impl Intake {
         };
         let memory = usize::try_from(target.memory_bytes / HELD_SHARE).unwrap_or(usize::MAX);
         Ok(Self {
-            path: target.path.clone(),
+            path: target.path().to_owned(),
             merge: merge.clone(),
             landing: landing.clone(),
             seed: seed(),
             known_bytes_max: target.memory_bytes.max(KNOWN_BYTES_MIN),
-            held: Held::new(SchemaRef::clone(&landing.rows), target.path.clone(), memory),
-            conditions: Conditions::new(&target.path, merge, landing)?,
+            held: Held::new(SchemaRef::clone(&landing.rows), target.path().to_owned(), memory),
+            conditions: Conditions::new(target.path(), merge, landing)?,
             key: ascending(&merge.keys).map_err(failed())?,
             content: content.map_err(failed())?,
             order: order.map_err(failed())?,

@@ -64,7 +64,7 @@ impl Intake {
         let memory = usize::try_from(memory).unwrap_or(usize::MAX).min(PICKED_BYTES_MAX);
         let work = |stretch: &Stretch| {
             let mut staging =
-                Staging::new(target.path.clone(), target, Arc::clone(&self.landing.table))
+                Staging::new(target.address.clone(), target, Arc::clone(&self.landing.table))
                     .shared_by(stretches.len());
             let written = self.write(stretch, &own, stored, &decision, memory, &mut staging);
             let (staged, sealed) = staging.finish();

@@ -1,0 +1,222 @@
+//! A store whose errors tell no secrets, and whose requests run on the threads of stores, whoever asks.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::StreamExt;
+use futures::TryStreamExt;
+use futures::stream;
+use futures::stream::BoxStream;
+use object_store::CopyOptions;
+use object_store::Error;
+use object_store::GetOptions;
+use object_store::GetResult;
+use object_store::GetResultPayload;
+use object_store::ListResult;
+use object_store::MultipartUpload;
+use object_store::ObjectMeta;
+use object_store::ObjectStore;
+use object_store::PutMultipartOptions;
+use object_store::PutOptions;
+use object_store::PutPayload;
+use object_store::PutResult;
+use object_store::Result;
+use object_store::UploadPart;
+use object_store::path::Path;
+
+use super::waiting::broken;
+use super::waiting::threads;
+use crate::flow::Sensitive;
+
+/// The store, and what its errors must not tell.
+#[derive(Debug, Clone)]
+pub(super) struct Guarded {
+    inner: Arc<dyn ObjectStore>,
+    secrets: Arc<[Sensitive]>,
+}
+
+impl Guarded {
+    pub(super) fn new(inner: impl ObjectStore, secrets: Vec<Sensitive>) -> Self {
+        Self { inner: Arc::new(inner), secrets: secrets.into() }
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let done = threads()?.spawn(work).await;
+        done.unwrap_or_else(|error| Err(broken(format!("a request stopped: {error}"))))
+            .map_err(|error| self.redacted(error))
+    }
+
+    /// The same kind of error, in words without secrets.
+    fn redacted(&self, error: Error) -> Error {
+        let words = |source: &dyn fmt::Display| {
+            let said = source.to_string();
+            self.secrets.iter().fold(said, |said, secret| secret.redact(&said)).into()
+        };
+        match error {
+            Error::NotFound { path, source } => Error::NotFound { path, source: words(&source) },
+            Error::AlreadyExists { path, source } => {
+                Error::AlreadyExists { path, source: words(&source) }
+            }
+            Error::Precondition { path, source } => {
+                Error::Precondition { path, source: words(&source) }
+            }
+            Error::NotModified { path, source } => {
+                Error::NotModified { path, source: words(&source) }
+            }
+            Error::PermissionDenied { path, source } => {
+                Error::PermissionDenied { path, source: words(&source) }
+            }
+            Error::Unauthenticated { path, source } => {
+                Error::Unauthenticated { path, source: words(&source) }
+            }
+            Error::NotSupported { source } => Error::NotSupported { source: words(&source) },
+            Error::Generic { store, source } => Error::Generic { store, source: words(&source) },
+            other @ (Error::InvalidPath { .. } | Error::NotImplemented { .. }) => other,
+            other => Error::Generic { store: "object store", source: words(&other) },
+        }
+    }
+}
+
+impl fmt::Display for Guarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Guarded {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        let (inner, location) = (Arc::clone(&self.inner), location.clone());
+        self.run(async move { inner.put_opts(&location, payload, options).await }).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        let (inner, location) = (Arc::clone(&self.inner), location.clone());
+        let upload =
+            self.run(async move { inner.put_multipart_opts(&location, options).await }).await?;
+        Ok(Box::new(GuardedUpload { upload, store: self.clone() }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let (inner, location) = (Arc::clone(&self.inner), location.clone());
+        let is_head = options.head;
+        self.run(async move {
+            let found = inner.get_opts(&location, options).await?;
+            let (meta, range, attributes) =
+                (found.meta.clone(), found.range.clone(), found.attributes.clone());
+            // What is asked for is read here: whoever asked may poll on a runtime that ends before the connection does.
+            let bytes = if is_head { Bytes::new() } else { found.bytes().await? };
+            let payload = GetResultPayload::Stream(stream::once(async { Ok(bytes) }).boxed());
+            Ok(GetResult { payload, meta, range, attributes })
+        })
+        .await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let (inner, location, ranges) =
+            (Arc::clone(&self.inner), location.clone(), ranges.to_vec());
+        self.run(async move { inner.get_ranges(&location, &ranges).await }).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        let store = self.clone();
+        let gone = async move {
+            let inner = Arc::clone(&store.inner);
+            store
+                .run(async move { Ok(inner.delete_stream(locations).collect::<Vec<_>>().await) })
+                .await
+                .map_or_else(
+                    |error| vec![Err(error)],
+                    |gone| {
+                        gone.into_iter()
+                            .map(|one| one.map_err(|error| store.redacted(error)))
+                            .collect()
+                    },
+                )
+        };
+        gone.map(stream::iter).flatten_stream().boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (store, prefix) = (self.clone(), prefix.cloned());
+        let found = async move {
+            let inner = Arc::clone(&store.inner);
+            let found: Result<Vec<_>> =
+                store.run(async move { inner.list(prefix.as_ref()).try_collect().await }).await;
+            found.map_or_else(|error| vec![Err(error)], |found| found.into_iter().map(Ok).collect())
+        };
+        found.map(stream::iter).flatten_stream().boxed()
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (store, prefix, offset) = (self.clone(), prefix.cloned(), offset.clone());
+        let found = async move {
+            let inner = Arc::clone(&store.inner);
+            let found: Result<Vec<_>> =
+                store
+                    .run(async move {
+                        inner.list_with_offset(prefix.as_ref(), &offset).try_collect().await
+                    })
+                    .await;
+            found.map_or_else(|error| vec![Err(error)], |found| found.into_iter().map(Ok).collect())
+        };
+        found.map(stream::iter).flatten_stream().boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let (inner, prefix) = (Arc::clone(&self.inner), prefix.cloned());
+        self.run(async move { inner.list_with_delimiter(prefix.as_ref()).await }).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        let (inner, from, to) = (Arc::clone(&self.inner), from.clone(), to.clone());
+        self.run(async move { inner.copy_opts(&from, &to, options).await }).await
+    }
+}
+
+/// A large object on its way.
+#[derive(Debug)]
+struct GuardedUpload {
+    upload: Box<dyn MultipartUpload>,
+    store: Guarded,
+}
+
+#[async_trait]
+impl MultipartUpload for GuardedUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let (part, store) = (self.upload.put_part(data), self.store.clone());
+        async move { store.run(part).await }.boxed()
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.upload.complete().await.map_err(|error| self.store.redacted(error))
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.upload.abort().await.map_err(|error| self.store.redacted(error))
+    }
+}
