@@ -55,7 +55,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
 }
 
 fn prerequisites(repo: &Repo) -> Result<()> {
-    setup::run(repo)?;
+    setup::for_tests(repo)?;
     setup::rust_tools(repo)?;
     setup::cargo_deny(repo).map(drop)
 }

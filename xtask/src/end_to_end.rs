@@ -2,12 +2,12 @@
 //! and rules beside Polars and DuckDB, on the same rows.
 use anyhow::Result;
 
+use crate::python::{READERS, python};
 use crate::repo::{Repo, run as run_command};
-use crate::verify;
 
 /// Builds the command as fast as loads need it, and measures what the script `name` says; `args` are the script's.
 pub(crate) fn run(repo: &Repo, name: &str, args: &[&str]) -> Result<()> {
-    let python = verify::python(repo, &["deltalake", "duckdb", "polars"])?;
+    let python = python(repo, READERS, &["deltalake", "duckdb", "polars"])?;
     let build = ["build", "--locked", "--profile", "speed", "--workspace", "--bin", "wasmhost"];
     run_command(repo.cargo().args(build))?;
     let script = repo.root.join("xtask").join(name).with_extension("py");

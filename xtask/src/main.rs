@@ -6,6 +6,7 @@ mod ci;
 mod demo;
 mod end_to_end;
 mod guests;
+mod python;
 mod repo;
 mod setup;
 mod test;
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     let command = match words[..] {
-        ["setup"] => setup::run,
+        ["setup"] => setup::for_tests,
         ["guests"] => guests::run,
         ["demo"] => demo::run,
         ["test"] => test::run,

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::python;
 use crate::repo::{
     ENGINE_TARGET, GUEST_TARGET, Repo, guest_rustc, output, run as run_command, succeeds,
 };
@@ -20,6 +21,17 @@ const CARGO_DENY: &str = "0.20.2";
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     c_compiler(repo)?;
     [GUEST_TARGET, ENGINE_TARGET].iter().try_for_each(|target| guest_target(repo, target))
+}
+
+/// The same, and what only tests need: servers of their own.
+///
+/// # Errors
+/// The first thing that is missing, and what to install.
+pub(crate) fn for_tests(repo: &Repo) -> Result<()> {
+    run(repo)?;
+    python::servers(repo)?;
+    println!("setup: the S3 server for tests is there");
+    Ok(())
 }
 
 /// Checks that the tools which ship with rustup's default profile are there.

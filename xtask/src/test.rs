@@ -2,6 +2,7 @@
 use anyhow::Result;
 
 use crate::guests;
+use crate::python;
 use crate::repo::{GUEST_MANIFEST, Repo, run as run_command};
 use crate::setup;
 
@@ -10,7 +11,7 @@ use crate::setup;
 /// # Errors
 /// Also when a single test failed; the guests' failing tests keep the host's from running.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
-    setup::run(repo)?;
+    setup::for_tests(repo)?;
     guests::build(repo)?;
     guests_natively(repo)?;
     build_host(repo)?;
@@ -40,6 +41,7 @@ pub(crate) fn host(repo: &Repo) -> Result<()> {
     run_command(
         repo.cargo()
             .args(["test", "--locked", "--no-fail-fast", "--workspace"])
-            .env("WASMHOST_GUESTS", repo.guests()),
+            .env("WASMHOST_GUESTS", repo.guests())
+            .env("WASMHOST_TEST_PYTHON", python::servers(repo)?),
     )
 }

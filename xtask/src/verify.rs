@@ -2,12 +2,13 @@
 //! Not part of CI: it installs from a registry, and a year of flights takes a while in a debug build.
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
 use crate::guests;
-use crate::repo::{Repo, run as run_command, succeeds};
+use crate::python::{READERS, python};
+use crate::repo::{Repo, run as run_command};
 use crate::setup;
 
 /// What is verified unless a file is named.
@@ -25,7 +26,7 @@ pub(crate) fn run(repo: &Repo, file: Option<&str>) -> Result<()> {
     if !input.is_file() {
         bail!("{}: no such file", input.display());
     }
-    let python = python(repo, &["deltalake", "duckdb", "pyarrow"])?;
+    let python = python(repo, READERS, &["deltalake", "duckdb", "pyarrow"])?;
     setup::run(repo)?;
     guests::build(repo)?;
     run_command(repo.cargo().args(["build", "--locked", "--workspace"]))?;
@@ -83,25 +84,4 @@ destinations:
 state: state
 "
     )
-}
-
-/// The interpreter of an environment with these packages, which are called as their modules are; made when it lacks one.
-pub(crate) fn python(repo: &Repo, packages: &[&str]) -> Result<PathBuf> {
-    let import = format!("import {}", packages.join(", "));
-    let venv = repo.target.join("verify-venv");
-    let python = venv.join("bin/python");
-    if succeeds(repo.command(&python).args(["-c", &import])) {
-        return Ok(python);
-    }
-    if !succeeds(repo.command(&python).arg("--version")) {
-        if !succeeds(repo.command("python3").args(["-c", "import venv, ensurepip"])) {
-            bail!("python3 with venv is missing; install it, as in: apt-get install python3-venv");
-        }
-        run_command(repo.command("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
-    }
-    run_command(repo.command(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
-    if !succeeds(repo.command(&python).args(["-c", &import])) {
-        bail!("{} cannot `{import}`, though pip installed it", python.display());
-    }
-    Ok(python)
 }

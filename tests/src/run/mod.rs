@@ -16,6 +16,7 @@ mod page;
 mod readback;
 mod reading;
 mod spilling;
+mod stores;
 mod tables;
 mod verdicts;
 mod views;
@@ -45,6 +46,8 @@ use crate::guests;
 /// A folder with a flow and its input, gone at the end of the test.
 struct Stage {
     folder: TempDir,
+    /// Environment variables of commands.
+    env: Vec<(String, String)>,
 }
 
 /// A command's end.
@@ -57,7 +60,7 @@ struct Ran {
 impl Stage {
     /// Files by name. In `.yaml` and `.json` files `GUESTS` stands for the folder of the test guests.
     fn new(files: &[(&str, &str)]) -> Self {
-        let stage = Self { folder: tempfile::tempdir().unwrap() };
+        let stage = Self { folder: tempfile::tempdir().unwrap(), env: Vec::new() };
         files.iter().for_each(|(name, text)| stage.put(name, text));
         stage
     }
@@ -82,6 +85,7 @@ impl Stage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wasmhost-under-test"));
         // Machine code is kept from test to test; a test that compiled everything anew would take ten times as long.
         command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+        command.envs(self.env.iter().cloned());
         let output = command.args(args).current_dir(self.folder.path()).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Ran {
@@ -128,6 +132,13 @@ impl Stage {
         Arc::new(flow::read(&self.path(flow), &context).unwrap_or_else(|problems| {
             panic!("{}", problems.iter().map(|problem| format!("{problem}\n")).collect::<String>())
         }))
+    }
+
+    /// Every file below, those of runs and hidden ones among them.
+    fn all_files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        walk(self.folder.path(), &mut |path| found.push(path.to_owned()));
+        found
     }
 
     /// Every file below, by its path from the folder, without evidence of runs.

@@ -27,11 +27,15 @@ use object_store::PutPayload;
 use object_store::PutResult;
 use object_store::Result;
 use object_store::UploadPart;
+use object_store::client::HttpError;
 use object_store::path::Path;
 
 use super::waiting::broken;
 use super::waiting::threads;
 use crate::flow::Sensitive;
+
+/// How often a listing is asked for.
+const ASKED_MAX: usize = 3;
 
 /// The store, and what its errors must not tell.
 #[derive(Debug, Clone)]
@@ -43,6 +47,30 @@ pub(super) struct Guarded {
 impl Guarded {
     pub(super) fn new(inner: impl ObjectStore, secrets: Vec<Sensitive>) -> Self {
         Self { inner: Arc::new(inner), secrets: secrets.into() }
+    }
+
+    /// The same for a listing, whose answer may end too early: the client does not ask again by itself.
+    async fn ask<T, F>(&self, work: impl Fn(Arc<dyn ObjectStore>) -> F + Send) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        for _ in 1..ASKED_MAX {
+            let work = work(Arc::clone(&self.inner));
+            // Judged before it is put into other words.
+            let done = self
+                .run(async move {
+                    match work.await {
+                        Err(error) if is_cut(&error) => Ok(None),
+                        other => other.map(Some),
+                    }
+                })
+                .await?;
+            if let Some(done) = done {
+                return Ok(done);
+            }
+        }
+        self.run(work(Arc::clone(&self.inner))).await
     }
 
     async fn run<T: Send + 'static>(
@@ -83,6 +111,12 @@ impl Guarded {
             other => Error::Generic { store: "object store", source: words(&other) },
         }
     }
+}
+
+/// Whether an answer began well and did not come to its end.
+fn is_cut(error: &Error) -> bool {
+    let Error::Generic { source, .. } = error else { return false };
+    source.source().is_some_and(|cause| cause.is::<HttpError>())
 }
 
 impl fmt::Display for Guarded {
@@ -160,9 +194,12 @@ impl ObjectStore for Guarded {
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         let (store, prefix) = (self.clone(), prefix.cloned());
         let found = async move {
-            let inner = Arc::clone(&store.inner);
-            let found: Result<Vec<_>> =
-                store.run(async move { inner.list(prefix.as_ref()).try_collect().await }).await;
+            let found: Result<Vec<_>> = store
+                .ask(|inner| {
+                    let prefix = prefix.clone();
+                    async move { inner.list(prefix.as_ref()).try_collect().await }
+                })
+                .await;
             found.map_or_else(|error| vec![Err(error)], |found| found.into_iter().map(Ok).collect())
         };
         found.map(stream::iter).flatten_stream().boxed()
@@ -175,11 +212,13 @@ impl ObjectStore for Guarded {
     ) -> BoxStream<'static, Result<ObjectMeta>> {
         let (store, prefix, offset) = (self.clone(), prefix.cloned(), offset.clone());
         let found = async move {
-            let inner = Arc::clone(&store.inner);
             let found: Result<Vec<_>> =
                 store
-                    .run(async move {
-                        inner.list_with_offset(prefix.as_ref(), &offset).try_collect().await
+                    .ask(|inner| {
+                        let (prefix, offset) = (prefix.clone(), offset.clone());
+                        async move {
+                            inner.list_with_offset(prefix.as_ref(), &offset).try_collect().await
+                        }
                     })
                     .await;
             found.map_or_else(|error| vec![Err(error)], |found| found.into_iter().map(Ok).collect())
@@ -188,8 +227,12 @@ impl ObjectStore for Guarded {
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        let (inner, prefix) = (Arc::clone(&self.inner), prefix.cloned());
-        self.run(async move { inner.list_with_delimiter(prefix.as_ref()).await }).await
+        let prefix = prefix.cloned();
+        self.ask(|inner| {
+            let prefix = prefix.clone();
+            async move { inner.list_with_delimiter(prefix.as_ref()).await }
+        })
+        .await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {

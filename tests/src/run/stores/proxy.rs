@@ -1,0 +1,137 @@
+//! A proxy before the S3 server that loses what it is told to lose: a request before the store acted, or the answer after it did.
+
+use std::io::BufRead as _;
+use std::io::BufReader;
+use std::io::Read as _;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::thread;
+
+use super::server;
+
+/// What happens to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The store never sees it, and says 503.
+    Refused,
+    /// The store acts; the answer is a 500.
+    AnsweredWrong,
+    /// The store acts; the connection ends without an answer.
+    Dropped,
+    /// The store acts; its answer ends in the middle of its body.
+    Cut,
+}
+
+/// A request that is lost: the `nth` of a method whose path has this in it, from 1; all of them from there on where it is lasting.
+#[derive(Debug, Clone)]
+pub(super) struct Loss {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) nth: usize,
+    pub(super) lasts: bool,
+    pub(super) fault: Fault,
+}
+
+/// A proxy that runs until the process ends.
+pub(super) struct Proxy {
+    pub(super) port: u16,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    loss: Option<Loss>,
+    seen: usize,
+    lost: usize,
+}
+
+impl Proxy {
+    pub(super) fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state: Arc<Mutex<State>> = Arc::default();
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&shared);
+                thread::spawn(move || {
+                    // A client that goes away is no failure of the test.
+                    let _ = serve(stream, &state);
+                });
+            }
+        });
+        Self { port, state }
+    }
+
+    /// Loses this from now on; how often it did so before.
+    pub(super) fn lose(&self, loss: Option<Loss>) -> usize {
+        let mut state = self.state.lock().unwrap();
+        let lost = state.lost;
+        *state = State { loss, ..State::default() };
+        lost
+    }
+}
+
+/// One request a connection.
+fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(client.try_clone()?);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head)? == 0 {
+            return Ok(());
+        }
+    }
+    let header = |name: &str| {
+        head.lines().find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+        })
+    };
+    let length = header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+    if header("expect").is_some() {
+        client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let (method, path) = {
+        let mut words = head.split(' ');
+        (words.next().unwrap_or_default().to_owned(), words.next().unwrap_or_default().to_owned())
+    };
+    let fault = {
+        let mut state = state.lock().unwrap();
+        let hit =
+            state.loss.clone().filter(|loss| loss.method == method && path.contains(loss.path));
+        let fault = hit.and_then(|loss| {
+            state.seen += 1;
+            let is_lost = state.seen == loss.nth || loss.lasts && state.seen > loss.nth;
+            is_lost.then_some(loss.fault)
+        });
+        state.lost += usize::from(fault.is_some());
+        fault
+    };
+    const NOTHING: &str = "Content-Length: 0\r\nConnection: close\r\n\r\n";
+    if fault == Some(Fault::Refused) {
+        return client.write_all(format!("HTTP/1.1 503 Slow Down\r\n{NOTHING}").as_bytes());
+    }
+    let mut store = TcpStream::connect(("127.0.0.1", server::port()))?;
+    let kept = head.lines().filter(|line| {
+        let name = line.split(':').next().unwrap_or_default();
+        !line.is_empty() && !name.eq_ignore_ascii_case("connection")
+    });
+    let head = kept.fold(String::new(), |head, line| head + line + "\r\n");
+    store.write_all((head + "Connection: close\r\n\r\n").as_bytes())?;
+    store.write_all(&body)?;
+    let mut answer = Vec::new();
+    store.read_to_end(&mut answer)?;
+    match fault {
+        Some(Fault::AnsweredWrong) => {
+            client.write_all(format!("HTTP/1.1 500 Internal Server Error\r\n{NOTHING}").as_bytes())
+        }
+        Some(Fault::Dropped) => Ok(()),
+        Some(Fault::Cut) => client.write_all(&answer[..answer.len() - answer.len().min(20)]),
+        Some(Fault::Refused) | None => client.write_all(&answer),
+    }
+}

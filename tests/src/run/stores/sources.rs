@@ -1,0 +1,165 @@
+//! Sources in a store: every format, folders, patterns, and what changes under the reader.
+
+use std::fs;
+
+use super::connection;
+use super::server;
+use super::server::bucket;
+use super::stage;
+
+/// Files of all formats by pyarrow and others: `tests/data/formats`.
+const FORMATS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/formats");
+
+/// A flow that reads below the bucket's `lake` and writes CSV on the disk.
+fn reading(connection: &str, source: &str) -> String {
+    format!(
+        "name: f\nconnections:\n  lake: {}\nsource: {{ connection: lake, {source} }}\n\
+         destination: {{ name: out, format: jsonl, path: out }}\n",
+        connection.replace("format: delta, ", "")
+    )
+}
+
+#[test]
+fn a_file_of_any_format_is_the_same_in_a_store_and_on_a_disk() {
+    let bucket = bucket();
+    let store = connection(&bucket, server::port());
+    let mut seen = 0;
+    for entry in fs::read_dir(FORMATS).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let format = match path.extension().and_then(|end| end.to_str()) {
+            Some("arrow" | "arrows") => "arrow",
+            Some("avro") => "avro",
+            Some("orc") => "orc",
+            Some("parquet") => "parquet",
+            Some("json") => "json",
+            _ => continue,
+        };
+        server::put(&bucket, &format!("lake/{name}"), &fs::read(&path).unwrap());
+        let parquet = |flow: String| flow.replace("format: jsonl", "format: parquet");
+        let disk = format!("{{ base_path: '{FORMATS}' }}");
+        let stage = stage(&[
+            (
+                "disk.yaml",
+                &parquet(
+                    reading(&disk, &format!("format: {format}, path: '{name}'"))
+                        .replace("path: out", "path: disk"),
+                ),
+            ),
+            (
+                "store.yaml",
+                &parquet(
+                    reading(&store, &format!("format: {format}, path: '{name}'"))
+                        .replace("path: out", "path: store"),
+                ),
+            ),
+        ]);
+        let ran = [stage.command(&["run", "disk.yaml"]), stage.command(&["run", "store.yaml"])];
+        assert_eq!(
+            (ran[0].code, ran[1].code),
+            (0, 0),
+            "{name}: {}{}",
+            ran[0].stderr,
+            ran[1].stderr
+        );
+        assert_eq!(stage.rows("disk"), stage.rows("store"), "{name}");
+        seen += 1;
+    }
+    assert!(seen >= 4, "{seen} files were compared");
+}
+
+#[test]
+fn folders_patterns_and_lineage_are_as_on_a_disk() {
+    let bucket = bucket();
+    for (key, text) in [
+        ("lake/in/y=2024/m=01/a.csv", "v\n1\n"),
+        ("lake/in/y=2024/m=02/b.csv", "v\n2\n"),
+        ("lake/in/y=2025/m=01/c.csv", "v\n3\n"),
+        ("lake/in/y=2025/m=01/_hidden.csv", "v\n9\n"),
+        ("lake/in/y=2025/.x/d.csv", "v\n9\n"),
+        ("lake/in/y=2025/m=01/e.csv.tmp", "v\n9\n"),
+        ("lake/in/top.txt", "v\n9\n"),
+    ] {
+        server::put(&bucket, key, text.as_bytes());
+    }
+    let store = connection(&bucket, server::port());
+    let rows = |source: &str| {
+        let stage = stage(&[("f.yaml", &reading(&store, &format!("format: csv, {source}")))]);
+        let ran = stage.command(&["run", "f.yaml"]);
+        match ran.code {
+            0 => stage.rows("out").into_iter().skip(1).collect(),
+            code => vec![format!("{code}: {}", ran.stderr)],
+        }
+    };
+    assert_eq!(
+        rows("path: in, path_glob_filter: '*.csv'"),
+        [
+            r#"{"v":1,"y":"2024","m":"01"}"#,
+            r#"{"v":2,"y":"2024","m":"02"}"#,
+            r#"{"v":3,"y":"2025","m":"01"}"#
+        ]
+    );
+    assert_eq!(rows("path: 'in/y=2024/**/*.csv'"), [r#"{"v":1,"m":"01"}"#, r#"{"v":2,"m":"02"}"#]);
+    assert_eq!(
+        rows("path: 'in/*/m=01/[ac].csv', schema_hints: { y: int64 }, columns: [y, v]"),
+        [r#"{"y":2024,"v":1}"#, r#"{"y":2025,"v":3}"#]
+    );
+    assert_eq!(rows("path: in/y=2024/m=01/a.csv"), [r#"{"v":1}"#]);
+    assert_eq!(
+        rows("path: in/y=2024/m=01, columns: [v, __file_path]"),
+        [format!(r#"{{"v":1,"__file_path":"s3://{bucket}/lake/in/y=2024/m=01/a.csv"}}"#)]
+    );
+    assert_eq!(
+        rows("path: nothing, options: { allow_missing: true }, schema_hints: { v: int64 }"),
+        [""; 0]
+    );
+    for (source, says) in [
+        ("path: nothing", "there is no such file or folder"),
+        ("path: 'in/*.csv'", "no data file matches"),
+        ("path: in, recursive: false, path_glob_filter: '*.csv'", "no data file matches"),
+        ("path: ../x", "no place in a store"),
+        ("path: 's3://other/x'", "leaves the connection's `base_path`"),
+        ("path: /x", "leaves the connection's `base_path`"),
+    ] {
+        let rows = rows(source);
+        assert!(rows[0].starts_with("2: ") && rows[0].contains(says), "{source}: {rows:?}");
+    }
+}
+
+#[test]
+fn objects_of_many_blocks_are_read_whole() {
+    // More than a block, and more than a part of an upload; no two rows alike.
+    let rows: String =
+        (0..1_500_000_u32).map(|n| format!("{n},{}\n", n.wrapping_mul(2_654_435_761))).collect();
+    let bucket = bucket();
+    server::put(&bucket, "lake/big.csv", format!("n,h\n{rows}").as_bytes());
+    let store = connection(&bucket, server::port());
+    let stage = stage(&[
+        (
+            "in.yaml",
+            &format!(
+                "name: in\nconnections:\n  lake: {store}\nsource: {{ connection: lake, format: csv, path: big.csv }}\n\
+             destination: {{ name: t, connection: lake, path: t, write_options: {{ compression: none }} }}\n"
+            ),
+        ),
+        (
+            "out.yaml",
+            &format!(
+                "name: out\nconnections:\n  lake: {store}\nsource: {{ connection: lake, path: t }}\n\
+             destination: {{ name: out, format: csv, path: out }}\n"
+            ),
+        ),
+    ]);
+    for flow in ["in.yaml", "out.yaml"] {
+        let (code, evidence, said) = stage.run(flow, &[]);
+        assert_eq!((code, evidence["rows_read"].as_u64()), (0, Some(1_500_000)), "{flow}: {said}");
+    }
+    let file = stage.files().into_iter().find(|path| path.starts_with("out/out_")).unwrap();
+    assert!(fs::read_to_string(stage.path(&file)).unwrap() == format!("n,h\n{rows}"));
+    let size = server::keys(&bucket)
+        .iter()
+        .filter(|key| key.ends_with(".parquet"))
+        .map(|key| server::get(&bucket, key).len())
+        .sum::<usize>();
+    assert!(size > 8 << 20, "{size}");
+}
