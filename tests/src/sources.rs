@@ -448,3 +448,24 @@ fn no_column_at_all_still_counts_rows() {
     source.columns = Some(vec![]);
     assert_eq!(shown(&source, 2, folder.path()), "\nDIR/a.parquet#1:   \nDIR/a.parquet#3: ");
 }
+
+#[test]
+fn links_lead_out_of_a_folder_only_where_no_base_path_holds_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (base, outside) = (folder.path().join("base"), folder.path().join("outside.csv"));
+    fs::create_dir_all(base.join("in")).unwrap();
+    fs::write(&outside, "v\n1\n").unwrap();
+    fs::write(base.join("inside.csv"), "v\n2\n").unwrap();
+    std::os::unix::fs::symlink(base.join("inside.csv"), base.join("in/a.csv")).unwrap();
+    let read = |base: Option<&Path>| {
+        let mut source = source(&folder.path().join("base/in"), ReadFormat::Csv(csv()));
+        source.base = base.map(Path::to_owned);
+        shown(&source, 10, folder.path())
+    };
+    assert_eq!(read(Some(&base)), "v Int64\nDIR/base/in/a.csv#1: 2");
+    std::os::unix::fs::symlink(&outside, base.join("in/b.csv")).unwrap();
+    assert_eq!(read(None), "v Int64\nDIR/base/in/a.csv#1: 2\nDIR/base/in/b.csv#1: 1");
+    let told = read(Some(&base));
+    assert!(told.contains("DIR/base/in/b.csv: ") && told.contains("a link leads out"), "{told}");
+    assert!(!told.contains('\n') || !told.contains("#1"), "nothing is read: {told}");
+}

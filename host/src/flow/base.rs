@@ -37,7 +37,7 @@ pub(super) fn below(
         Location::Store(_) => {
             let inner = spelt.strip_prefix("./").unwrap_or(&spelt).trim_end_matches('/');
             let inner = if inner == "." { "" } else { inner };
-            if !is_key(report, inner, &path.spot) {
+            if !is_key(report, inner, &spelt, &path.spot) {
                 return None;
             }
             Located { value: base.value.join(inner), spot: path.spot }

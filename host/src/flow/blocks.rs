@@ -124,7 +124,7 @@ pub(super) static STORAGE: Block = Block {
             "spark.hadoop.fs.s3a.endpoint",
         ])
         .formats(&["s3", "gs", "az"]),
-        field("region", Kind::Sensitive, "The region.")
+        field("region", Kind::Text, "The region.")
             .aliases(&[
                 "aws_region",
                 "fs.s3a.endpoint.region",
@@ -162,13 +162,13 @@ pub(super) static STORAGE: Block = Block {
         )
         .aliases(&["fs.s3a.connection.ssl.enabled", "spark.hadoop.fs.s3a.connection.ssl.enabled"])
         .formats(&["s3"]),
-        field("service_account_path", Kind::Sensitive, "A file with a service account's key.")
+        field("service_account_path", Kind::Text, "A file with a service account's key.")
             .aliases(&["google_service_account_path"])
             .formats(&["gs"]),
         field("service_account_key", Kind::Sensitive, "A service account's key itself, as JSON.")
             .aliases(&["google_service_account_key"])
             .formats(&["gs"]),
-        field("account_name", Kind::Sensitive, "The storage account.")
+        field("account_name", Kind::Text, "The storage account.")
             .aliases(&["azure_storage_account_name"])
             .formats(&["az"]),
         field("account_key", Kind::Sensitive, "The account's key.")
@@ -177,13 +177,13 @@ pub(super) static STORAGE: Block = Block {
         field("sas_token", Kind::Sensitive, "A shared access signature.")
             .aliases(&["azure_storage_sas_token"])
             .formats(&["az"]),
-        field("client_id", Kind::Sensitive, "The application that asks.")
+        field("client_id", Kind::Text, "The application that asks.")
             .aliases(&["azure_client_id"])
             .formats(&["az"]),
         field("client_secret", Kind::Sensitive, "The application's password.")
             .aliases(&["azure_client_secret"])
             .formats(&["az"]),
-        field("tenant_id", Kind::Sensitive, "The application's tenant.")
+        field("tenant_id", Kind::Text, "The application's tenant.")
             .aliases(&["azure_tenant_id"])
             .formats(&["az"]),
         field(

@@ -174,7 +174,7 @@ fn in_store(
         let known = settings
             .options
             .entry(StoreOption::AccountName)
-            .or_insert_with(|| Sensitive::new(account, account, []));
+            .or_insert_with(|| Sensitive::open(account));
         if known.reveal() != account {
             let what = format!("the URL's account is `{account}`, and `storage` names another");
             report.add_hint(Code::Contradiction, spot, what, "keep one of them");
@@ -182,7 +182,8 @@ fn in_store(
         }
     }
     let key = key.trim_end_matches('/').to_owned();
-    is_key(report, &key, spot).then(|| StoreLocation {
+    let spelt = format!("{}://{rest}", kind.scheme());
+    is_key(report, &key, &spelt, spot).then(|| StoreLocation {
         kind,
         bucket: bucket.to_owned(),
         key,
@@ -191,11 +192,11 @@ fn in_store(
 }
 
 /// Whether the text can be a place in a store: its parts are names, not ways.
-pub(super) fn is_key(report: &Report, key: &str, spot: &Spot) -> bool {
+pub(super) fn is_key(report: &Report, key: &str, spelt: &str, spot: &Spot) -> bool {
     let wrong = |part: &str| matches!(part, "" | "." | "..") || part.contains(char::is_control);
     let is_key = key.is_empty() || !key.split('/').any(wrong);
     if !is_key {
-        let what = format!("`{}` is no place in a store", key.escape_debug());
+        let what = format!("`{}` is no place in a store", spelt.escape_debug());
         let hint = "its parts are names between single `/`, none of them `.` or `..`";
         report.add_hint(Code::WrongValue, spot, what, hint);
     }

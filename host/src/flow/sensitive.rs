@@ -55,10 +55,19 @@ impl Sensitive {
         Self { shown: hidden.redact(text), ..hidden }
     }
 
-    /// The same behind a text that is no secret.
+    /// A text without any secret in it.
+    #[must_use]
+    pub fn open(text: &str) -> Self {
+        Self::new(text, text, [])
+    }
+
+    /// The same as a URL, behind its scheme.
     #[must_use]
     pub fn prefixed(&self, prefix: &str) -> Self {
         let Self { shown, value, secrets } = self;
+        if shown == HIDDEN {
+            return Self::plain(&format!("{prefix}{value}"));
+        }
         Self::new(format!("{prefix}{shown}"), format!("{prefix}{value}"), secrets.clone())
     }
 

@@ -82,19 +82,24 @@ impl Default for StoreSettings {
     }
 }
 
-const OPTIONS: &[(&str, StoreOption)] = &[
+/// Those that may hold secrets.
+const SENSITIVE: &[(&str, StoreOption)] = &[
     ("endpoint", StoreOption::Endpoint),
-    ("region", StoreOption::Region),
     ("access_key_id", StoreOption::AccessKeyId),
     ("secret_access_key", StoreOption::SecretAccessKey),
     ("session_token", StoreOption::SessionToken),
-    ("service_account_path", StoreOption::ServiceAccountPath),
     ("service_account_key", StoreOption::ServiceAccountKey),
-    ("account_name", StoreOption::AccountName),
     ("account_key", StoreOption::AccountKey),
     ("sas_token", StoreOption::SasToken),
-    ("client_id", StoreOption::ClientId),
     ("client_secret", StoreOption::ClientSecret),
+];
+
+/// Those that may be seen.
+const OPEN: &[(&str, StoreOption)] = &[
+    ("region", StoreOption::Region),
+    ("service_account_path", StoreOption::ServiceAccountPath),
+    ("account_name", StoreOption::AccountName),
+    ("client_id", StoreOption::ClientId),
     ("tenant_id", StoreOption::TenantId),
 ];
 
@@ -130,10 +135,13 @@ pub(super) fn settings(
     let mut fields = storage.clone();
     fields.keep_used_by(kind.scheme());
     let default = StoreSettings::default();
-    let mut options: BTreeMap<_, _> = OPTIONS
+    let sensitive = SENSITIVE
         .iter()
-        .filter_map(|(name, option)| Some((*option, fields.sensitive(name)?.value)))
-        .collect();
+        .filter_map(|(name, option)| Some((*option, fields.sensitive(name)?.value)));
+    let open = OPEN
+        .iter()
+        .filter_map(|(name, option)| Some((*option, Sensitive::open(&fields.text(name)?.value))));
+    let mut options: BTreeMap<_, _> = sensitive.chain(open).collect();
     let flag = |name| fields.flag(name).map(|flag| flag.value);
     let plain = flag("use_ssl") == Some(false);
     let allow_http = flag("allow_http").unwrap_or(plain);

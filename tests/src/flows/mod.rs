@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use wasmhost::flow::Flow;
 use wasmhost::flow::ReadContext;
+use wasmhost::flow::Secrets;
 use wasmhost::flow::read;
 use wasmhost::problem::Code;
 use wasmhost::problem::Problem;
@@ -37,7 +38,12 @@ fn context(vars: &[(&str, &str)]) -> ReadContext {
         vars: vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         shared_vars: [].into(),
         env: [].into(),
-        secrets: Default::default(),
+        secrets: Secrets {
+            variables: [("ID", "id"), ("KEY", "geheim")]
+                .map(|(name, value)| (format!("WASMHOST_SECRET_LAKE_{name}"), value.to_owned()))
+                .into(),
+            folder: None,
+        },
         run_id: RunId::new("run-1").unwrap(),
         logical_date: "2026-08-01T12:00:00Z".parse().unwrap(),
         views: "views".into(),

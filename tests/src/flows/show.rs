@@ -7,10 +7,13 @@ use wasmhost::flow::Destination;
 use wasmhost::flow::Flow;
 use wasmhost::flow::Judge;
 use wasmhost::flow::Layout;
+use wasmhost::flow::Location;
 use wasmhost::flow::Rule;
 use wasmhost::flow::SchemaChange;
 use wasmhost::flow::Source;
 use wasmhost::flow::Step;
+use wasmhost::flow::StoreLocation;
+use wasmhost::flow::StoreSettings;
 use wasmhost::flow::Work;
 
 macro_rules! json {
@@ -64,6 +67,20 @@ pub(super) fn flow(flow: &Flow) -> String {
     out
 }
 
+/// How a store is got into; nothing for a place on a disk.
+fn store(location: &Location) -> String {
+    let Location::Store(StoreLocation { settings, .. }) = location else { return String::new() };
+    let StoreSettings { options, allow_http, virtual_hosted, timeout, connect_timeout, retries } =
+        settings.as_ref();
+    let mut out = format!(
+        "\n  store: http {allow_http}, virtual hosted {virtual_hosted:?}, {timeout:?}, {connect_timeout:?}, {retries} retries"
+    );
+    for (option, value) in options {
+        write!(out, "\n  {option:?} {value} of {} bytes", value.reveal().len()).unwrap();
+    }
+    out
+}
+
 fn source(source: &Source) -> String {
     let Source {
         name,
@@ -80,7 +97,7 @@ fn source(source: &Source) -> String {
         at,
     } = source;
     assert!(at.line.is_some());
-    let mut out = format!("source {name} {} {}", path, json!(format));
+    let mut out = format!("source {name} {path} {}{}", json!(format), store(path));
     columns.iter().for_each(|columns| write!(out, "\n  columns {}", json!(columns)).unwrap());
     schema_hints
         .iter()
@@ -136,7 +153,7 @@ fn destination(destination: &Destination) -> String {
         at,
     } = destination;
     assert!(at.line.is_some());
-    let mut out = format!("{name} {} {} {}", path, json!(format), json!(load));
+    let mut out = format!("{name} {path} {} {}{}", json!(format), json!(load), store(path));
     transforms.iter().for_each(|step| write!(out, "\n  {}", self::step(step)).unwrap());
     rules.iter().for_each(|rule| write!(out, "\n  {}", self::rule(rule)).unwrap());
     columns.iter().for_each(|columns| write!(out, "\n  columns {}", json!(columns)).unwrap());
