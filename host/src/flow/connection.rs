@@ -70,6 +70,9 @@ impl<'a> Connection<'a> {
             // Also where nothing uses the connection.
             if let Some(format) = format.as_ref().ok().and_then(Declared::alone) {
                 options.keep_used_by(format);
+                if block.find("compression").is_some() {
+                    options.keep_codec_of(format);
+                }
             }
             Some(options)
         };

@@ -1,11 +1,10 @@
 //! A destination, from its block and its connection.
 
-use super::Compression;
-use super::CsvWrite;
+use std::path::Path;
+use std::path::PathBuf;
+
 use super::Destination;
 use super::Load;
-use super::ParquetWrite;
-use super::WriteFormat;
 use super::connection::Connection;
 use super::connection::Connections;
 use super::connection::format_and_place;
@@ -27,11 +26,9 @@ use super::report::Spot;
 use super::rules::rules;
 use super::scope::Scope;
 use super::steps::steps;
+use super::writing::write_format;
 use crate::name::DestinationName;
 use crate::problem::Code;
-
-/// Bytes after which a new file is begun, unless the flow says otherwise.
-pub(super) const TARGET_FILE_SIZE: u64 = 128 << 20;
 
 /// A destination, and where the flow says its name and its path.
 #[derive(Debug)]
@@ -162,6 +159,7 @@ fn read<'a>(
     let merging = options.take(&MERGE_OPTIONS);
     let format = format?;
     options.keep_used_by(format);
+    options.keep_codec_of(format);
     let loading = load_type.map(|load_type| Loading {
         report,
         fields: &fields,
@@ -185,11 +183,12 @@ fn read<'a>(
     let layout = layout::layout(report, &fields, format, partition_columns.as_ref());
     let schema_change = layout::schema_change(report, &fields, &options, load_type);
     let table_properties = layout::table_properties(report, &fields, format, load_type);
+    let write_format = write_format(report, format, &options);
     let path = path?;
     let destination = Destination {
         name: name?,
         path: path.value,
-        format: write_format(format, &options)?,
+        format: write_format?,
         transforms,
         rules,
         load: load?,
@@ -232,7 +231,7 @@ fn name(report: &Report, fields: &Fields<'_>, default: &str) -> Option<Destinati
 }
 
 /// A destination is a folder that files are written into.
-fn is_folder(report: &Report, path: &Located<std::path::PathBuf>, format: Option<&str>) -> bool {
+fn is_folder(report: &Report, path: &Located<PathBuf>, format: Option<&str>) -> bool {
     if path.value.components().any(|part| is_pattern(part.as_os_str())) {
         let what =
             format!("`{}` has a wildcard; a destination is one folder", path.value.display());
@@ -240,14 +239,17 @@ fn is_folder(report: &Report, path: &Located<std::path::PathBuf>, format: Option
         return false;
     }
     let extension =
-        path.value.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    if let (Some(extension), Some(format)) = (extension, format)
+        |path: &Path| path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let compressed = extension(&path.value)
+        .is_some_and(|extension| ["gz", "zst", "bz2", "xz"].contains(&extension.as_str()));
+    let file = if compressed { path.value.with_extension("") } else { path.value.clone() };
+    if let (Some(extension), Some(format)) = (extension(&file), format)
         && extension == format
         && format != "delta"
     {
         let what =
             format!("`{}` looks like a file; a destination is a folder", path.value.display());
-        let folder = path.value.with_extension("");
+        let folder = file.with_extension("");
         report.add_hint(
             Code::WrongValue,
             &path.spot,
@@ -257,34 +259,4 @@ fn is_folder(report: &Report, path: &Located<std::path::PathBuf>, format: Option
         return false;
     }
     true
-}
-
-fn write_format(format: &str, options: &Fields<'_>) -> Option<WriteFormat> {
-    let parquet = || ParquetWrite {
-        compression: match options.word("compression").map(|word| word.value.name) {
-            Some("none") => Compression::None,
-            Some("zstd") => Compression::Zstd,
-            Some("gzip") => Compression::Gzip,
-            Some("lz4") => Compression::Lz4,
-            _ => Compression::Snappy,
-        },
-        target_file_size: options
-            .bytes("target_file_size")
-            .map_or(TARGET_FILE_SIZE, |bytes| bytes.value),
-    };
-    Some(match format {
-        "delta" => WriteFormat::Delta(parquet()),
-        "parquet" => WriteFormat::Parquet(parquet()),
-        "view" => WriteFormat::View(parquet()),
-        "csv" => WriteFormat::Csv(CsvWrite {
-            header: options.flag("header").is_none_or(|flag| flag.value),
-            delimiter: options.character("delimiter").map_or(b',', |c| c.value),
-            null_value: options.text("null_value").map(|text| text.value).unwrap_or_default(),
-        }),
-        "jsonl" => WriteFormat::Jsonl {},
-        "json" => WriteFormat::Json {},
-        "arrow" => WriteFormat::Arrow {},
-        "avro" => WriteFormat::Avro {},
-        _ => return None,
-    })
 }

@@ -206,10 +206,10 @@ pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
         WriteFormat::Parquet(_)
         | WriteFormat::View(_)
         | WriteFormat::Csv(_)
-        | WriteFormat::Jsonl {}
-        | WriteFormat::Json {}
-        | WriteFormat::Arrow {}
-        | WriteFormat::Avro {} => flat::open(target, landing.rows),
+        | WriteFormat::Jsonl(_)
+        | WriteFormat::Json(_)
+        | WriteFormat::Arrow(_)
+        | WriteFormat::Avro(_) => flat::open(target, landing.rows),
     }
 }
 

@@ -21,6 +21,7 @@ use crate::flow::WriteFormat;
 use crate::storage::StorageError;
 use crate::storage::encode;
 use crate::storage::encode::Encoder;
+use crate::storage::encode::Endings;
 use crate::storage::encode::Sealed;
 use crate::storage::naming::FileNames;
 use crate::storage::partition;
@@ -45,7 +46,15 @@ pub(super) struct Staging {
     file_schema: SchemaRef,
     open: HashMap<Values, OpenFile>,
     turn: u64,
+    open_files_max: usize,
     held_bytes_max: usize,
+}
+
+/// As many as their codecs have memory for.
+fn open_files_max(format: &WriteFormat) -> usize {
+    HELD_BYTES_MAX
+        .checked_div(encode::memory_bytes_open(format))
+        .map_or(OPEN_FILES_MAX, |files| files.clamp(1, OPEN_FILES_MAX))
 }
 
 struct OpenFile {
@@ -69,7 +78,7 @@ impl Staging {
             run.destination.as_str(),
             run.started_at,
             &run.run_id,
-            encode::ending(&target.format),
+            Endings::of(&target.format),
         );
         Self {
             staged: Staged {
@@ -88,6 +97,7 @@ impl Staging {
             file_schema,
             open: HashMap::new(),
             turn: 0,
+            open_files_max: open_files_max(&target.format),
             held_bytes_max: HELD_BYTES_MAX,
         }
     }
@@ -162,7 +172,7 @@ impl Staging {
     fn write(&mut self, values: Values, rows: &RecordBatch) -> Result<(), WriteError> {
         self.turn += 1;
         if !self.open.contains_key(&values) {
-            if self.open.len() >= OPEN_FILES_MAX {
+            if self.open.len() >= self.open_files_max {
                 let oldest = self
                     .open
                     .iter()

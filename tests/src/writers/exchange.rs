@@ -23,6 +23,7 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::Field;
 use arrow::datatypes::Int64Type;
 use wasmhost::flow::CsvRead;
+use wasmhost::flow::CsvWrite;
 use wasmhost::flow::JsonRead;
 use wasmhost::flow::ReadFormat;
 use wasmhost::flow::Source;
@@ -105,10 +106,10 @@ pub(super) fn rich() -> RecordBatch {
 }
 
 /// All that a format holds.
-fn held(format: &WriteFormat) -> RecordBatch {
+pub(super) fn held(format: &WriteFormat) -> RecordBatch {
     match format {
-        WriteFormat::Csv(_) | WriteFormat::Jsonl {} | WriteFormat::Json {} => plain(),
-        WriteFormat::Avro {} => {
+        WriteFormat::Csv(_) | WriteFormat::Jsonl(_) | WriteFormat::Json(_) => plain(),
+        WriteFormat::Avro(_) => {
             let rich = rich();
             let names = rich.schema();
             // Whole numbers without a sign are refused.
@@ -119,11 +120,11 @@ fn held(format: &WriteFormat) -> RecordBatch {
         WriteFormat::Delta(_)
         | WriteFormat::Parquet(_)
         | WriteFormat::View(_)
-        | WriteFormat::Arrow {} => rich(),
+        | WriteFormat::Arrow(_) => rich(),
     }
 }
 
-fn write(path: &Path, format: &WriteFormat, batch: &RecordBatch) {
+pub(super) fn write(path: &Path, format: &WriteFormat, batch: &RecordBatch) {
     let mut target = target(path, format, "r", APPEND);
     target.schema = batch.schema();
     let _ = run(written(target, std::slice::from_ref(batch))).unwrap();
@@ -147,7 +148,7 @@ fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Source {
     }
 }
 
-fn read(path: &Path, format: ReadFormat, like: &RecordBatch) -> RecordBatch {
+pub(super) fn read(path: &Path, format: ReadFormat, like: &RecordBatch) -> RecordBatch {
     let mut files = Files::open(Files::discover(&source(path, format, like)).unwrap(), 2);
     let mut batches = Vec::new();
     while let Some(batch) = files.next_batch().unwrap() {
@@ -156,26 +157,32 @@ fn read(path: &Path, format: ReadFormat, like: &RecordBatch) -> RecordBatch {
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
+/// What reads files of the format as they were written.
+pub(super) fn reader(format: &WriteFormat) -> ReadFormat {
+    match format {
+        WriteFormat::Delta(_) | WriteFormat::Parquet(_) | WriteFormat::View(_) => {
+            ReadFormat::Parquet {}
+        }
+        WriteFormat::Csv(options) => ReadFormat::Csv(CsvRead {
+            encoding: encoding_rs::UTF_8,
+            header: options.header,
+            delimiter: options.delimiter,
+            quote: options.quote,
+            escape: options.escape,
+            null_values: Vec::new(),
+            infer_schema_rows: None,
+        }),
+        WriteFormat::Jsonl(_) => ReadFormat::Jsonl(JsonRead { infer_schema_rows: None }),
+        WriteFormat::Json(_) => ReadFormat::Json(JsonRead { infer_schema_rows: None }),
+        WriteFormat::Arrow(_) => ReadFormat::Arrow {},
+        WriteFormat::Avro(_) => ReadFormat::Avro {},
+    }
+}
+
 #[test]
 fn plain_values_come_back_whole() {
-    let csv = CsvRead {
-        encoding: encoding_rs::UTF_8,
-        header: true,
-        delimiter: b',',
-        quote: b'"',
-        escape: None,
-        null_values: vec![],
-        infer_schema_rows: None,
-    };
-    let readers = [
-        ReadFormat::Parquet {},
-        ReadFormat::Csv(csv),
-        ReadFormat::Jsonl(JsonRead { infer_schema_rows: None }),
-        ReadFormat::Json(JsonRead { infer_schema_rows: None }),
-        ReadFormat::Arrow {},
-        ReadFormat::Avro {},
-    ];
-    for (format, reader) in formats()[1..].iter().zip(readers) {
+    for format in &formats()[1..] {
+        let reader = reader(format);
         for batch in [plain(), held(format)] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("t");
@@ -286,4 +293,23 @@ fn tables_for_other_readers() {
         let _ = run(written(split("b", OVERWRITE), &[super::rows(&values)])).unwrap();
         let _ = run(written(split("c", APPEND), &[super::rows(&[(100, Some("a/b"))])])).unwrap();
     }
+    for (n, (format, _)) in super::compressed::all().into_iter().enumerate() {
+        write(&root.join(format!("packed/{n}-{}", format.name())), &format, &held(&format));
+    }
+    let quoted = CsvWrite {
+        delimiter: b'|',
+        quote: b'\'',
+        escape: Some(b'\\'),
+        null_value: "NULL".to_owned(),
+        ..CsvWrite::default()
+    };
+    let odd = super::rows(&[
+        (1, Some("it's")),
+        (2, Some("a|b\\")),
+        (3, None),
+        (4, Some("NULL")),
+        (5, Some("\"\n")),
+        (6, Some("")),
+    ]);
+    write(&root.join("quoted"), &WriteFormat::Csv(quoted), &odd);
 }

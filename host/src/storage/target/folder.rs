@@ -9,7 +9,7 @@ use super::TargetState;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::storage::StorageError;
-use crate::storage::encode;
+use crate::storage::encode::Endings;
 use crate::storage::listing::SourceFile;
 use crate::storage::listing::is_data_name;
 use crate::storage::manifest;
@@ -38,16 +38,16 @@ pub struct Survey {
 ///
 /// # Errors
 /// Where a folder cannot be read.
-pub fn survey(folder: &Path, ending: &str) -> Result<Survey, StorageError> {
+pub fn survey(folder: &Path, endings: Endings) -> Result<Survey, StorageError> {
     let mut found = Survey::default();
-    walk(folder, ending, true, true, &mut found)?;
+    walk(folder, endings, true, true, &mut found)?;
     found.data.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 
 fn walk(
     folder: &Path,
-    ending: &str,
+    endings: Endings,
     top: bool,
     visible: bool,
     found: &mut Survey,
@@ -62,10 +62,10 @@ fn walk(
         let kind = entry.file_type().map_err(StorageError::io(&path, "look at it"))?;
         let visible = visible && is_data_name(&name);
         if kind.is_dir() {
-            walk(&path, ending, false, visible, found)?;
+            walk(&path, endings, false, visible, found)?;
         } else if !visible || !kind.is_file() {
             found.others.push(path);
-        } else if path.extension().is_some_and(|it| it == ending) {
+        } else if endings.stripped_from(&name).is_some() {
             found.data.push(SourceFile::look(path)?);
         } else {
             found.other_data.push(path);
@@ -85,7 +85,7 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
             hint: "write it as `delta`, or to another folder".to_owned(),
         });
     }
-    let mut found = survey(path, encode::ending(format))?;
+    let mut found = survey(path, Endings::of(format))?;
     let manifests = manifest::current(path)?;
     found.data = manifest::counted(path, &manifests, found.data);
     if found == Survey::default() && manifests.is_empty() {
@@ -135,8 +135,8 @@ fn rows(
 }
 
 /// A folder without a Delta log that is to become a table: it may hold what a run of ours left, and nothing else.
-pub(super) fn beside_table(path: &Path) -> Result<TargetState, StorageError> {
-    let found = survey(path, "parquet")?;
+pub(super) fn beside_table(path: &Path, format: &WriteFormat) -> Result<TargetState, StorageError> {
+    let found = survey(path, Endings::of(format))?;
     let ours = |file: &SourceFile| {
         file.path.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()))
     };

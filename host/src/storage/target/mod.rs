@@ -108,15 +108,15 @@ pub async fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetFacts, S
         Ok(_) => match format {
             WriteFormat::Delta(_) => match delta::open(path).await? {
                 Some(table) => TargetState::Table(table.facts()?),
-                None => folder::beside_table(path)?,
+                None => folder::beside_table(path, format)?,
             },
             WriteFormat::Parquet(_)
             | WriteFormat::View(_)
             | WriteFormat::Csv(_)
-            | WriteFormat::Jsonl {}
-            | WriteFormat::Json {}
-            | WriteFormat::Arrow {}
-            | WriteFormat::Avro {} => folder::inspect(path, format)?,
+            | WriteFormat::Jsonl(_)
+            | WriteFormat::Json(_)
+            | WriteFormat::Arrow(_)
+            | WriteFormat::Avro(_) => folder::inspect(path, format)?,
         },
     };
     Ok(TargetFacts { path: path.to_owned(), state })

@@ -21,7 +21,7 @@ use super::stage::Staging;
 use super::staged::Staged;
 use crate::problem;
 use crate::storage::StorageError;
-use crate::storage::encode;
+use crate::storage::encode::Endings;
 use crate::storage::manifest;
 use crate::storage::manifest::Manifest;
 use crate::storage::manifest::ManifestFile;
@@ -156,8 +156,9 @@ impl Waiting {
 
     fn survey(&self) -> Result<Option<Survey>, StorageError> {
         match self.place.folder.exists() {
-            true => target::survey(&self.place.folder, encode::ending(&self.place.target.format))
-                .map(Some),
+            true => {
+                target::survey(&self.place.folder, Endings::of(&self.place.target.format)).map(Some)
+            }
             false => Ok(None),
         }
     }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::Waiting;
 use super::beside;
 use crate::storage::StorageError;
-use crate::storage::encode;
+use crate::storage::encode::Endings;
 use crate::storage::manifest;
 use crate::storage::sync;
 use crate::storage::target;
@@ -37,7 +37,7 @@ impl Waiting {
 
     /// Files of this run count only with its manifest, so without one they are what an earlier try left.
     pub(super) fn remove_leftovers(&self) -> Result<(), StorageError> {
-        let found = target::survey(&self.place.folder, encode::ending(&self.place.target.format))?;
+        let found = target::survey(&self.place.folder, Endings::of(&self.place.target.format))?;
         let names = &self.staged.names;
         let leftover = |path: &Path| {
             path.file_name().is_some_and(|name| names.is_of_run(&name.to_string_lossy()))

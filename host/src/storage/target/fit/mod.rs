@@ -139,7 +139,7 @@ impl Check<'_> {
                 self.add(Code::Schema, "columns", what, "rename one of them, or leave it out");
             }
         }
-        if let WriteFormat::Avro {} = self.format {
+        if let WriteFormat::Avro(_) = self.format {
             for field in self.schema.fields().iter().filter(|field| !avro::is_name(field.name())) {
                 let what = format!("`{}` is no name that Avro has", field.name());
                 let hint =
