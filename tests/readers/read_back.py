@@ -92,6 +92,19 @@ wanted = {name: values for name, values in RICH.items() if name not in ("tiny", 
 utc = lambda value: value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value
 same("fastavro reads avro", {k: [utc(row[k]) for row in got] for k in wanted}, {k: [utc(v) for v in values] for k, values in wanted.items()})
 
+# Parts that were replaced, and folders by date, as hive readers see them.
+for kind, read in [("parquet", "read_parquet"), ("csv", "read_csv"), ("jsonl", "read_json"), ("json", "read_json")]:
+    hive = lambda name, column: f"{read}('{root}/{kind}-{name}/*=*/*.{kind}', hive_partitioning=true, hive_types={{'{column}': varchar}})"
+    found = duckdb.sql(f"select id, g from {hive('parts', 'g')}").fetchall()
+    same(f"duckdb reads replaced partitions of {kind}", sorted(found), [(2, "a%20b"), (8, None), (9, "a b")])
+    found = duckdb.sql(f"select id, dt from {hive('dated', 'dt')}").fetchall()
+    same(f"duckdb reads date folders of {kind}", sorted(found), [(0, "2026-11-30"), (25, "2026-12-01")])
+hive = ds.partitioning(pa.schema([("g", pa.string())]), flavor="hive")
+found = rows(ds.dataset(root / "arrow-parts", format="arrow", partitioning=hive).to_table())
+same("pyarrow reads replaced partitions of arrow", found, [(2, "a%20b"), (8, None), (9, "a b")])
+found = sorted((row["id"], file.parent.name) for file in (root / "avro-parts").glob("*/*.avro") for row in fastavro.reader(file.open("rb")))
+same("fastavro reads replaced partitions", found, [(2, "g=a%2520b"), (8, "g=__HIVE_DEFAULT_PARTITION__"), (9, "g=a%20b")])
+
 # Every codec of every format.
 unpack = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress,
           ".zst": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)}

@@ -4,6 +4,7 @@ mod compressed;
 mod exchange;
 mod layout;
 mod merges;
+mod parts;
 mod refusals;
 mod strategies;
 mod table;
@@ -113,6 +114,7 @@ fn target(path: &Path, format: &WriteFormat, run_id: &str, change: TableChange) 
         change,
         schema: rows(&[]).schema(),
         partition_columns: vec![],
+        date_folders: None,
         schema_change: SchemaChange::default(),
         table_properties: BTreeMap::new(),
         layout: Layout::default(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::DateFolders;
 use super::blocks::CONNECTION;
+use super::date_folders::date_folders;
 use super::format::Declared;
 use super::format::format;
 use super::location::Folder;
@@ -30,6 +32,8 @@ pub(super) struct Connection<'a> {
     pub(super) read_options: Option<Fields<'a>>,
     /// Those of merging among them.
     pub(super) write_options: Option<Fields<'a>>,
+    /// An error where they are set and cannot be any.
+    pub(super) date_folders: Result<Option<Located<DateFolders>>, ()>,
 }
 
 /// Connections by name.
@@ -93,7 +97,8 @@ impl<'a> Connection<'a> {
                 .map(Some)
                 .ok_or(()),
         };
-        Some(Self { format, base_path, read_options, write_options })
+        let date_folders = date_folders(report, &fields);
+        Some(Self { format, base_path, read_options, write_options, date_folders })
     }
 
     /// The connection that a source or destination names or holds.

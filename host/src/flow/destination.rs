@@ -8,6 +8,7 @@ use super::Load;
 use super::connection::Connection;
 use super::connection::Connections;
 use super::connection::format_and_place;
+use super::date_folders::by_date;
 use super::destinations::DESTINATION;
 use super::layout;
 use super::loading::Loading;
@@ -149,11 +150,8 @@ fn read<'a>(
     let format = format.map(|format| format.value);
     let load_type = load_type(report, &fields, format);
     let path = path.filter(|path| is_folder(report, path, format));
-    let under = connection
-        .as_ref()
-        .ok()
-        .and_then(Option::as_ref)
-        .and_then(|found| found.write_options.as_ref());
+    let connected = connection.as_ref().ok().and_then(Option::as_ref);
+    let under = connected.and_then(|found| found.write_options.as_ref());
     let mut options = own.over(under);
     // Whether these count is for the load strategy to say, not for the format.
     let merging = options.take(&MERGE_OPTIONS);
@@ -174,6 +172,7 @@ fn read<'a>(
         source_complete,
     });
     let load = loading.as_ref().and_then(Loading::read);
+    let by_date = by_date(report, &fields, connected, format, partition_columns.as_ref());
     let projection = Projection {
         columns: columns.as_ref(),
         partitions: partition_columns.as_ref(),
@@ -194,6 +193,7 @@ fn read<'a>(
         load: load?,
         columns: columns.map(|columns| columns.value),
         partition_columns: partition_columns.map(|columns| columns.value).unwrap_or_default(),
+        by_date: by_date?,
         schema_change,
         layout,
         table_properties,

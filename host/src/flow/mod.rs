@@ -10,6 +10,7 @@ mod comparing;
 mod components;
 mod compression;
 mod connection;
+mod date_folders;
 mod destination;
 mod destinations;
 mod expressions;
@@ -72,6 +73,9 @@ pub use self::compression::ArrowCompression;
 pub use self::compression::AvroCompression;
 pub use self::compression::Compression;
 pub use self::compression::TextCompression;
+pub use self::date_folders::BadPattern;
+pub use self::date_folders::ByDate;
+pub use self::date_folders::DateFolders;
 pub use self::load::*;
 pub use self::read::ReadContext;
 pub use self::read::read;
@@ -239,6 +243,8 @@ pub struct Destination {
     pub columns: Option<Vec<ColumnName>>,
     /// Columns whose values split the table into folders, outermost first.
     pub partition_columns: Vec<PartitionColumn>,
+    /// Folders by date.
+    pub by_date: ByDate,
     /// What becomes of columns that the target lacks.
     pub schema_change: SchemaChange,
     /// What is done to the files after the rows are written.

@@ -38,6 +38,8 @@ const HELD_BYTES_MAX: usize = 256 * 1024 * 1024;
 pub(super) struct Staging {
     staged: Staged,
     target: PathBuf,
+    /// From the root on; nothing where there are none.
+    date_folder: PathBuf,
     format: WriteFormat,
     next_name: u64,
     /// Places in `landing`, of partitions and of files.
@@ -90,6 +92,7 @@ impl Staging {
                 rows: 0,
             },
             target: target.path.clone(),
+            date_folder: target.date_folder(),
             format: target.format.clone(),
             next_name: 0,
             partition_places,
@@ -208,7 +211,7 @@ impl Staging {
             column,
             what: "a partition value is longer than a folder's name can be".to_owned(),
         })?;
-        let folder = self.staged.root.join(folder);
+        let folder = self.staged.root.join(&self.date_folder).join(folder);
         fs::create_dir_all(&folder).map_err(StorageError::io(&folder, "create it"))?;
         loop {
             let path = folder.join(self.staged.names.name(self.next_name));

@@ -24,6 +24,7 @@ use arrow::datatypes::Field;
 use arrow::datatypes::Int64Type;
 use wasmhost::flow::CsvRead;
 use wasmhost::flow::CsvWrite;
+use wasmhost::flow::DateFolders;
 use wasmhost::flow::JsonRead;
 use wasmhost::flow::ReadFormat;
 use wasmhost::flow::Source;
@@ -31,6 +32,8 @@ use wasmhost::flow::WriteFormat;
 use wasmhost::name::ColumnName;
 use wasmhost::problem::Place;
 use wasmhost::source::Files;
+use wasmhost::table::Scope;
+use wasmhost::table::TableChange;
 
 use super::APPEND;
 use super::OVERWRITE;
@@ -130,7 +133,7 @@ pub(super) fn write(path: &Path, format: &WriteFormat, batch: &RecordBatch) {
     let _ = run(written(target, std::slice::from_ref(batch))).unwrap();
 }
 
-fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Source {
+pub(super) fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Source {
     let hint =
         |field: &Arc<Field>| (ColumnName::new(field.name()).unwrap(), field.data_type().clone());
     Source {
@@ -295,6 +298,27 @@ fn tables_for_other_readers() {
     }
     for (n, (format, _)) in super::compressed::all().into_iter().enumerate() {
         write(&root.join(format!("packed/{n}-{}", format.name())), &format, &held(&format));
+    }
+    for format in &formats()[1..] {
+        let path = root.join(format!("{}-parts", format.name()));
+        let part = |run_id, change| {
+            let mut target = by_group(target(&path, format, run_id, change));
+            target.schema = super::rows(&[]).schema();
+            target
+        };
+        let all = [(1, Some("a b")), (2, Some("a%20b")), (3, None), (4, Some("a b"))];
+        let _ = run(written(part("a", APPEND), &[super::rows(&all)])).unwrap();
+        let scope = Scope::Partitions;
+        let change = TableChange::Replace { scope, allow_empty: false };
+        let rows = super::rows(&[(9, Some("a b")), (8, None)]);
+        let _ = run(written(part("b", change), &[rows])).unwrap();
+        for (run_id, hours, change) in [("a", 0, APPEND), ("b", 24, APPEND), ("c", 25, OVERWRITE)] {
+            let path = root.join(format!("{}-dated", format.name()));
+            let mut target = target(&path, format, run_id, change);
+            target.date_folders = Some(DateFolders::new("dt={year}-{month}-{day}").unwrap());
+            target.run.started_at += chrono::Duration::hours(hours);
+            let _ = run(written(target, &[super::rows(&[(hours, None)])])).unwrap();
+        }
     }
     let quoted = CsvWrite {
         delimiter: b'|',
