@@ -50,7 +50,7 @@ pub fn change(
         Load::Overwrite { allow_empty, partition } => {
             let scope = match partition {
                 None => Scope::All,
-                Some(partition) => Scope::Predicate(rows.partition(partition)),
+                Some(partition) => rows.partition(partition),
             };
             TableChange::Replace { scope, allow_empty: *allow_empty }
         }
@@ -291,11 +291,10 @@ impl Columns<'_> {
         }
     }
 
-    /// The predicate of one partition, in SQL.
-    fn partition(&mut self, partition: &PartitionValue) -> String {
-        let PartitionValue { column, value } = partition;
-        self.need_partition(column, "partition_column");
-        let quoted = |text: &str, quote: &str| text.replace(quote, &quote.repeat(2));
-        format!("\"{}\" = '{}'", quoted(column.as_str(), "\""), quoted(value, "'"))
+    /// The rows of one partition.
+    fn partition(&mut self, partition: &PartitionValue) -> Scope {
+        let PartitionValue { column, value } = partition.clone();
+        self.need_partition(&column, "partition_column");
+        Scope::Partition { column, value }
     }
 }

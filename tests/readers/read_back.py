@@ -1,7 +1,13 @@
-"""Reads with deltalake, DuckDB, PyArrow and fastavro what `tables_for_other_readers` wrote. Usage: read_back.py FOLDER"""
+"""Reads with deltalake, DuckDB, PyArrow, fastavro (which needs `cramjam` and `backports.zstd`) and Python itself what `tables_for_other_readers` wrote.
+Usage: read_back.py FOLDER"""
+import bz2
+import csv
 import datetime as dt
 import decimal
+import gzip
+import io
 import json
+import lzma
 import sys
 from pathlib import Path
 
@@ -9,6 +15,8 @@ import duckdb
 import fastavro
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import zstandard
 from deltalake import DeltaTable
 
 root = Path(sys.argv[1])
@@ -83,3 +91,63 @@ with file.open("rb") as opened:
 wanted = {name: values for name, values in RICH.items() if name not in ("tiny", "huge")}
 utc = lambda value: value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value
 same("fastavro reads avro", {k: [utc(row[k]) for row in got] for k in wanted}, {k: [utc(v) for v in values] for k, values in wanted.items()})
+
+# Parts that were replaced, and folders by date, as hive readers see them.
+for kind, read in [("parquet", "read_parquet"), ("csv", "read_csv"), ("jsonl", "read_json"), ("json", "read_json")]:
+    hive = lambda name, column: f"{read}('{root}/{kind}-{name}/*=*/*.{kind}', hive_partitioning=true, hive_types={{'{column}': varchar}})"
+    found = duckdb.sql(f"select id, g from {hive('parts', 'g')}").fetchall()
+    same(f"duckdb reads replaced partitions of {kind}", sorted(found), [(2, "a%20b"), (8, None), (9, "a b")])
+    found = duckdb.sql(f"select id, dt from {hive('dated', 'dt')}").fetchall()
+    same(f"duckdb reads date folders of {kind}", sorted(found), [(0, "2026-11-30"), (25, "2026-12-01")])
+hive = ds.partitioning(pa.schema([("g", pa.string())]), flavor="hive")
+found = rows(ds.dataset(root / "arrow-parts", format="arrow", partitioning=hive).to_table())
+same("pyarrow reads replaced partitions of arrow", found, [(2, "a%20b"), (8, None), (9, "a b")])
+found = sorted((row["id"], file.parent.name) for file in (root / "avro-parts").glob("*/*.avro") for row in fastavro.reader(file.open("rb")))
+same("fastavro reads replaced partitions", found, [(2, "g=a%2520b"), (8, "g=__HIVE_DEFAULT_PARTITION__"), (9, "g=a%20b")])
+
+# Every codec of every format.
+unpack = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress,
+          ".zst": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)}
+codecs = set()
+for folder in sorted((root / "packed").iterdir()):
+    (file,) = [file for file in folder.iterdir() if file.is_file()]
+    kind = folder.name.split("-")[1]
+    data = file.read_bytes()
+    codec = file.suffix if file.suffix in unpack else "none"
+    if kind == "parquet":
+        codec = pq.ParquetFile(file).metadata.row_group(0).column(0).compression
+        got, right = pq.read_table(file).to_pydict(), RICH
+    elif kind == "arrow":
+        codec = len(data)
+        got, right = pa.ipc.open_file(file).read_all().to_pydict(), RICH
+    elif kind == "avro":
+        with file.open("rb") as opened:
+            reader = fastavro.reader(opened)
+            codec, found = reader.codec, list(reader)
+        got = {k: [utc(row[k]) for row in found] for k in wanted}
+        right = {k: [utc(v) for v in values] for k, values in wanted.items()}
+    else:
+        text = data.decode() if codec == "none" else unpack[codec](data).decode()
+        if kind == "csv":
+            found = [[row["id"], row["flag"]] for row in csv.DictReader(io.StringIO(text, newline=""))]
+            found = [[int(id) if id else None, flag == "true" if flag else None] for id, flag in found]
+        else:
+            found = json.loads(text) if kind == "json" else [json.loads(line) for line in text.splitlines()]
+            found = [[row["id"], row["flag"]] for row in found]
+        got, right = [list(column) for column in zip(*found)], [PLAIN["id"], PLAIN["flag"]]
+    codecs.add((kind, codec))
+    same(f"{kind} in {codec} is read", got, right)
+of = lambda kind: sorted(codec for found, codec in codecs if found == kind)
+same("codecs of avro", of("avro"), ["bzip2", "deflate", "null", "snappy", "xz", "zstandard"])
+same("codecs of parquet", of("parquet"), ["GZIP", "LZ4", "SNAPPY", "UNCOMPRESSED", "ZSTD"])
+for kind in ("csv", "json", "jsonl"):
+    same(f"codecs of {kind}", of(kind), [".bz2", ".gz", ".xz", ".zst", "none"])
+same("codecs of arrow make other sizes", len(of("arrow")) > 1, True)
+
+(file,) = (root / "quoted").glob("*.csv")
+reader = csv.reader(io.StringIO(file.read_text(), newline=""), delimiter="|", quotechar="'", escapechar="\\", doublequote=False)
+odd = [["1", "it's"], ["2", "a|b\\"], ["3", "NULL"], ["4", "NULL"], ["5", '"\n'], ["6", ""]]
+same("csv reads other quotes", list(reader), [["id", "g"]] + odd)
+duck = duckdb.read_csv(str(file), delimiter="|", quotechar="'", escapechar="\\", na_values="NULL", header=True)
+got = sorted(duckdb.sql("select id, g from duck").fetchall())
+same("duckdb reads other quotes", [row for row in got if row[0] != 4], [(1, "it's"), (2, "a|b\\"), (3, None), (5, '"\n'), (6, "")])

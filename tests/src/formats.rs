@@ -10,9 +10,16 @@ use arrow::array::RecordBatch;
 use arrow_avro::compression::CompressionCodec;
 use arrow_avro::writer::WriterBuilder;
 use arrow_avro::writer::format::AvroOcfFormat;
+use wasmhost::flow::ArrowCompression;
+use wasmhost::flow::ArrowWrite;
+use wasmhost::flow::AvroCompression;
+use wasmhost::flow::AvroWrite;
+use wasmhost::flow::CsvWrite;
 use wasmhost::flow::JsonRead;
+use wasmhost::flow::JsonWrite;
 use wasmhost::flow::ParquetWrite;
 use wasmhost::flow::ReadFormat;
+use wasmhost::flow::TextCompression;
 use wasmhost::flow::WriteFormat;
 use wasmhost::source::Files;
 use wasmhost::storage::encode::Encoder;
@@ -80,6 +87,25 @@ fn written(folder: &Path, format: &WriteFormat) -> Vec<u8> {
     bytes
 }
 
+/// The same in a codec.
+fn packed(folder: &Path, format: &str, codec: &str) -> Vec<u8> {
+    let text = match codec {
+        "gzip" => TextCompression::Gzip(6),
+        "zstd" => TextCompression::Zstd(3),
+        "bzip2" => TextCompression::Bzip2(9),
+        "xz" => TextCompression::Xz(6),
+        _ => TextCompression::None,
+    };
+    let format = match (format, codec) {
+        ("arrow", "lz4") => WriteFormat::Arrow(ArrowWrite { compression: ArrowCompression::Lz4 }),
+        ("arrow", _) => WriteFormat::Arrow(ArrowWrite { compression: ArrowCompression::Zstd(3) }),
+        ("avro", "snappy") => WriteFormat::Avro(AvroWrite { compression: AvroCompression::Snappy }),
+        ("avro", _) => WriteFormat::Avro(AvroWrite { compression: AvroCompression::Deflate }),
+        _ => WriteFormat::Csv(CsvWrite { compression: text, ..CsvWrite::default() }),
+    };
+    written(folder, &format)
+}
+
 /// A whole file of each format that says by itself where it ends, and its rows.
 fn whole(folder: &Path) -> Vec<(&'static str, ReadFormat, Vec<u8>, usize)> {
     let stored = |name: &str| fs::read(fixture(name)).unwrap();
@@ -90,13 +116,36 @@ fn whole(folder: &Path) -> Vec<(&'static str, ReadFormat, Vec<u8>, usize)> {
             written(folder, &WriteFormat::Parquet(ParquetWrite::default())),
             60,
         ),
-        ("a.arrow", ReadFormat::Arrow {}, written(folder, &WriteFormat::Arrow {}), 60),
+        (
+            "a.arrow",
+            ReadFormat::Arrow {},
+            written(folder, &WriteFormat::Arrow(ArrowWrite::default())),
+            60,
+        ),
         ("b.arrow", ReadFormat::Arrow {}, stored("table.arrow"), 3),
         ("c.arrow", ReadFormat::Arrow {}, stored("table.arrows"), 3),
-        ("a.avro", ReadFormat::Avro {}, written(folder, &WriteFormat::Avro {}), 60),
+        (
+            "a.avro",
+            ReadFormat::Avro {},
+            written(folder, &WriteFormat::Avro(AvroWrite::default())),
+            60,
+        ),
         ("b.avro", ReadFormat::Avro {}, stored("table.avro"), 3),
         ("a.orc", ReadFormat::Orc {}, stored("table.orc"), 3),
-        ("a.json", ReadFormat::Json(JSON), written(folder, &WriteFormat::Json {}), 60),
+        ("d.arrow", ReadFormat::Arrow {}, packed(folder, "arrow", "lz4"), 60),
+        ("e.arrow", ReadFormat::Arrow {}, packed(folder, "arrow", "zstd"), 60),
+        ("c.avro", ReadFormat::Avro {}, packed(folder, "avro", "deflate"), 60),
+        ("d.avro", ReadFormat::Avro {}, packed(folder, "avro", "snappy"), 60),
+        ("b.csv.gz", ReadFormat::Csv(csv()), packed(folder, "csv", "gzip"), 60),
+        ("b.csv.zst", ReadFormat::Csv(csv()), packed(folder, "csv", "zstd"), 60),
+        ("b.csv.bz2", ReadFormat::Csv(csv()), packed(folder, "csv", "bzip2"), 60),
+        ("b.csv.xz", ReadFormat::Csv(csv()), packed(folder, "csv", "xz"), 60),
+        (
+            "a.json",
+            ReadFormat::Json(JSON),
+            written(folder, &WriteFormat::Json(JsonWrite::default())),
+            60,
+        ),
         ("a.csv.gz", ReadFormat::Csv(csv()), stored("text.csv.gz"), 2),
         ("a.csv.zst", ReadFormat::Csv(csv()), stored("text.csv.zst"), 2),
         ("a.csv.bz2", ReadFormat::Csv(csv()), stored("text.csv.bz2"), 2),
@@ -121,6 +170,10 @@ fn a_file_that_was_cut_anywhere_is_an_error_that_names_it() {
 fn a_file_with_a_flipped_bit_never_has_fewer_rows_than_it_says_and_never_panics() {
     let folder = tempfile::tempdir().unwrap();
     for (name, format, bytes, rows) in whole(folder.path()) {
+        // What others packed so is flipped already.
+        if name.starts_with("b.csv") {
+            continue;
+        }
         let mut wrong = 0;
         // All bytes of what is small, some of what is not.
         let places = bytes.len().min(1_500);

@@ -1,8 +1,10 @@
 //! One suite for every writer, then what only some do. Read back without the code under test where there is another way.
 
+mod compressed;
 mod exchange;
 mod layout;
 mod merges;
+mod parts;
 mod refusals;
 mod strategies;
 mod table;
@@ -19,8 +21,11 @@ use arrow::array::RecordBatch;
 use arrow::array::StringArray;
 use chrono::DateTime;
 use chrono::Utc;
+use wasmhost::flow::ArrowWrite;
+use wasmhost::flow::AvroWrite;
 use wasmhost::flow::Compression;
 use wasmhost::flow::CsvWrite;
+use wasmhost::flow::JsonWrite;
 use wasmhost::flow::Layout;
 use wasmhost::flow::ParquetWrite;
 use wasmhost::flow::SchemaChange;
@@ -81,15 +86,14 @@ fn parquet() -> ParquetWrite {
 }
 
 fn formats() -> [WriteFormat; 7] {
-    let csv = CsvWrite { header: true, delimiter: b',', null_value: String::new() };
     [
         WriteFormat::Delta(parquet()),
         WriteFormat::Parquet(parquet()),
-        WriteFormat::Csv(csv),
-        WriteFormat::Jsonl {},
-        WriteFormat::Json {},
-        WriteFormat::Arrow {},
-        WriteFormat::Avro {},
+        WriteFormat::Csv(CsvWrite::default()),
+        WriteFormat::Jsonl(JsonWrite::default()),
+        WriteFormat::Json(JsonWrite::default()),
+        WriteFormat::Arrow(ArrowWrite::default()),
+        WriteFormat::Avro(AvroWrite::default()),
     ]
 }
 
@@ -111,6 +115,7 @@ fn target(path: &Path, format: &WriteFormat, run_id: &str, change: TableChange) 
         change,
         schema: rows(&[]).schema(),
         partition_columns: vec![],
+        date_folders: None,
         schema_change: SchemaChange::default(),
         table_properties: BTreeMap::new(),
         layout: Layout::default(),

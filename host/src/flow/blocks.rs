@@ -93,7 +93,11 @@ pub(super) static CONNECTION: Block = Block {
             .aliases(&["read_options"]),
         field("write_options", Kind::Block(&WRITE_OPTIONS), "Options of writing."),
         field("merge_options", Kind::Block(&MERGE_OPTIONS), "Options of merging."),
-        later("date_folder_partitions", FOLDERS_BY_DATE),
+        field(
+            "date_folder_partitions",
+            Kind::Text,
+            "Folders by date that flat files are written into; sources read all that are there.",
+        ),
         later("backward_days", INCREMENTAL),
         later("backward", INCREMENTAL),
         later("catalog", CATALOGS),

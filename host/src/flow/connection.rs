@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::DateFolders;
 use super::Location;
 use super::base;
 use super::blocks::CONNECTION;
+use super::date_folders::date_folders;
 use super::format::Declared;
 use super::format::format;
 use super::node::Node;
@@ -34,6 +36,8 @@ pub(super) struct Connection<'a> {
     pub(super) read_options: Option<Fields<'a>>,
     /// Those of merging among them.
     pub(super) write_options: Option<Fields<'a>>,
+    /// An error where they are set and cannot be any.
+    pub(super) date_folders: Result<Option<Located<DateFolders>>, ()>,
 }
 
 /// Connections by name.
@@ -74,6 +78,9 @@ impl<'a> Connection<'a> {
             // Also where nothing uses the connection.
             if let Some(format) = format.as_ref().ok().and_then(Declared::alone) {
                 options.keep_used_by(format);
+                if block.find("compression").is_some() {
+                    options.keep_codec_of(format);
+                }
             }
             Some(options)
         };
@@ -95,7 +102,8 @@ impl<'a> Connection<'a> {
                 .map(Some)
                 .ok_or(()),
         };
-        Some(Self { format, base_path, storage, read_options, write_options })
+        let date_folders = date_folders(report, &fields);
+        Some(Self { format, base_path, storage, read_options, write_options, date_folders })
     }
 
     /// Its folder, where that is on a disk.

@@ -1,15 +1,14 @@
 //! A destination, from its block and its connection.
 
-use super::Compression;
-use super::CsvWrite;
+use std::path::Path;
+
 use super::Destination;
 use super::Load;
 use super::Location;
-use super::ParquetWrite;
-use super::WriteFormat;
 use super::connection::Connection;
 use super::connection::Connections;
 use super::connection::format_and_place;
+use super::date_folders::by_date;
 use super::destinations::DESTINATION;
 use super::disk::is_pattern;
 use super::layout;
@@ -28,11 +27,9 @@ use super::report::Spot;
 use super::rules::rules;
 use super::scope::Scope;
 use super::steps::steps;
+use super::writing::write_format;
 use crate::name::DestinationName;
 use crate::problem::Code;
-
-/// Bytes after which a new file is begun, unless the flow says otherwise.
-pub(super) const TARGET_FILE_SIZE: u64 = 128 << 20;
 
 /// A destination, and where the flow says its name and its path.
 #[derive(Debug)]
@@ -153,16 +150,14 @@ fn read<'a>(
     let format = format.map(|format| format.value);
     let load_type = load_type(report, &fields, format);
     let path = path.filter(|path| is_folder(report, path, format));
-    let under = connection
-        .as_ref()
-        .ok()
-        .and_then(Option::as_ref)
-        .and_then(|found| found.write_options.as_ref());
+    let connected = connection.as_ref().ok().and_then(Option::as_ref);
+    let under = connected.and_then(|found| found.write_options.as_ref());
     let mut options = own.over(under);
     // Whether these count is for the load strategy to say, not for the format.
     let merging = options.take(&MERGE_OPTIONS);
     let format = format?;
     options.keep_used_by(format);
+    options.keep_codec_of(format);
     let loading = load_type.map(|load_type| Loading {
         report,
         fields: &fields,
@@ -177,6 +172,7 @@ fn read<'a>(
         source_complete,
     });
     let load = loading.as_ref().and_then(Loading::read);
+    let by_date = by_date(report, &fields, connected, format, partition_columns.as_ref());
     let projection = Projection {
         columns: columns.as_ref(),
         partitions: partition_columns.as_ref(),
@@ -186,16 +182,18 @@ fn read<'a>(
     let layout = layout::layout(report, &fields, format, partition_columns.as_ref());
     let schema_change = layout::schema_change(report, &fields, &options, load_type);
     let table_properties = layout::table_properties(report, &fields, format, load_type);
+    let write_format = write_format(report, format, &options);
     let path = path?;
     let destination = Destination {
         name: name?,
         path: path.value,
-        format: write_format(format, &options)?,
+        format: write_format?,
         transforms,
         rules,
         load: load?,
         columns: columns.map(|columns| columns.value),
         partition_columns: partition_columns.map(|columns| columns.value).unwrap_or_default(),
+        by_date: by_date?,
         schema_change,
         layout,
         table_properties,
@@ -252,13 +250,17 @@ fn is_folder(report: &Report, path: &Located<Location>, format: Option<&str>) ->
         report.add(Code::WrongValue, &path.spot, what);
         return false;
     }
-    let extension = shown.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    if let (Some(extension), Some(format)) = (extension, format)
+    let extension =
+        |path: &Path| path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let compressed = extension(&shown)
+        .is_some_and(|extension| ["gz", "zst", "bz2", "xz"].contains(&extension.as_str()));
+    let file = if compressed { shown.with_extension("") } else { shown.clone() };
+    if let (Some(extension), Some(format)) = (extension(&file), format)
         && extension == format
         && format != "delta"
     {
         let what = format!("`{}` looks like a file; a destination is a folder", path.value);
-        let folder = shown.with_extension("");
+        let folder = file.with_extension("");
         report.add_hint(
             Code::WrongValue,
             &path.spot,
@@ -268,34 +270,4 @@ fn is_folder(report: &Report, path: &Located<Location>, format: Option<&str>) ->
         return false;
     }
     true
-}
-
-fn write_format(format: &str, options: &Fields<'_>) -> Option<WriteFormat> {
-    let parquet = || ParquetWrite {
-        compression: match options.word("compression").map(|word| word.value.name) {
-            Some("none") => Compression::None,
-            Some("zstd") => Compression::Zstd,
-            Some("gzip") => Compression::Gzip,
-            Some("lz4") => Compression::Lz4,
-            _ => Compression::Snappy,
-        },
-        target_file_size: options
-            .bytes("target_file_size")
-            .map_or(TARGET_FILE_SIZE, |bytes| bytes.value),
-    };
-    Some(match format {
-        "delta" => WriteFormat::Delta(parquet()),
-        "parquet" => WriteFormat::Parquet(parquet()),
-        "view" => WriteFormat::View(parquet()),
-        "csv" => WriteFormat::Csv(CsvWrite {
-            header: options.flag("header").is_none_or(|flag| flag.value),
-            delimiter: options.character("delimiter").map_or(b',', |c| c.value),
-            null_value: options.text("null_value").map(|text| text.value).unwrap_or_default(),
-        }),
-        "jsonl" => WriteFormat::Jsonl {},
-        "json" => WriteFormat::Json {},
-        "arrow" => WriteFormat::Arrow {},
-        "avro" => WriteFormat::Avro {},
-        _ => return None,
-    })
 }

@@ -70,6 +70,11 @@ pub(super) static DESTINATION: Block = Block {
         )
         .aliases(&["partition_by", "partitionBy"]),
         field(
+            "date_folder_partitions",
+            Kind::Text,
+            "Folders by date that flat files are written into: `{year}/{month}/{day}`, with `{hour}`, or `year={year}/…`; of the run's start, in UTC.",
+        ),
+        field(
             "merge_options",
             Kind::Block(&MERGE_OPTIONS),
             "Options of merging; `write_options` and `options` may hold them too.",
@@ -204,7 +209,6 @@ pub(super) static DESTINATION: Block = Block {
             .aliases(&["validations", "quality_rules"]),
         field("source_complete", Kind::Any, "").never(OF_THE_SOURCE),
         later("replace_by_watermark", INCREMENTAL),
-        later("date_folder_partitions", "(folders by date) is not in this version"),
         later("cluster_columns", "(clustering) is not in this version"),
         later("catalog", CATALOGS),
         later("database", CATALOGS),

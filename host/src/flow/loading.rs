@@ -98,12 +98,6 @@ impl Loading<'_, '_> {
                 return None;
             }
         }
-        if self.format != "delta" {
-            let what =
-                format!("`partition_column` on `{}` files is not in this version", self.format);
-            self.report.add(Code::NotOffered, &self.fields.key_of(column), what);
-            return None;
-        }
         let column = self.fields.column(column)?;
         self.check_is_partition("partition_column", &column);
         let value = self.fields.scalar(value)?.value;
@@ -115,6 +109,16 @@ impl Loading<'_, '_> {
 
     fn overwrite_partitions(&self) -> Option<Load> {
         let by_partition = self.fields.is_attempted("partition_columns");
+        if self.format != "delta" && self.is_set("replace_where") {
+            let what = format!(
+                "`replace_where` selects rows, and `{}` files are replaced as a whole",
+                self.format
+            );
+            let hint = "replace the partitions of `partition_columns`, or write a Delta table";
+            let key = self.fields.key_of("replace_where");
+            self.report.add_hint(Code::NotOffered, &key, what, hint);
+            return None;
+        }
         // With both, the predicate says what goes, and the table is split by the columns.
         if !self.is_set("replace_where") {
             if !by_partition {

@@ -9,7 +9,9 @@ mod check;
 mod columns;
 mod comparing;
 mod components;
+mod compression;
 mod connection;
+mod date_folders;
 mod destination;
 mod destinations;
 mod disk;
@@ -57,6 +59,7 @@ mod values;
 mod vars;
 mod verify;
 mod words;
+mod writing;
 mod yaml;
 
 #[cfg(test)]
@@ -71,6 +74,13 @@ use chrono::Utc;
 use encoding_rs::Encoding;
 use serde::Serialize;
 
+pub use self::compression::ArrowCompression;
+pub use self::compression::AvroCompression;
+pub use self::compression::Compression;
+pub use self::compression::TextCompression;
+pub use self::date_folders::BadPattern;
+pub use self::date_folders::ByDate;
+pub use self::date_folders::DateFolders;
 pub use self::load::*;
 pub use self::location::Location;
 pub use self::location::StoreLocation;
@@ -248,6 +258,8 @@ pub struct Destination {
     pub columns: Option<Vec<ColumnName>>,
     /// Columns whose values split the table into folders, outermost first.
     pub partition_columns: Vec<PartitionColumn>,
+    /// Folders by date.
+    pub by_date: ByDate,
     /// What becomes of columns that the target lacks.
     pub schema_change: SchemaChange,
     /// What is done to the files after the rows are written.
@@ -301,16 +313,16 @@ pub enum WriteFormat {
     Parquet(ParquetWrite),
     /// A view: rows that other flows of the same process read. Parquet files that go with the process.
     View(ParquetWrite),
-    /// CSV files with a header.
+    /// CSV files.
     Csv(CsvWrite),
     /// One JSON object a line.
-    Jsonl {},
+    Jsonl(JsonWrite),
     /// A JSON array of objects.
-    Json {},
+    Json(JsonWrite),
     /// Arrow IPC files.
-    Arrow {},
+    Arrow(ArrowWrite),
     /// Avro object container files.
-    Avro {},
+    Avro(AvroWrite),
 }
 
 /// Options of writing Parquet, also below Delta.
@@ -324,28 +336,8 @@ pub struct ParquetWrite {
 
 impl Default for ParquetWrite {
     fn default() -> Self {
-        Self {
-            compression: Compression::default(),
-            target_file_size: destination::TARGET_FILE_SIZE,
-        }
+        Self { compression: Compression::default(), target_file_size: writing::TARGET_FILE_SIZE }
     }
-}
-
-/// How Parquet pages are compressed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Compression {
-    /// Not at all.
-    None,
-    /// Snappy: fast, the field's usual default.
-    #[default]
-    Snappy,
-    /// Zstandard, level 1.
-    Zstd,
-    /// Gzip.
-    Gzip,
-    /// LZ4, raw frames.
-    Lz4,
 }
 
 /// Options of writing CSV.
@@ -355,8 +347,62 @@ pub struct CsvWrite {
     pub header: bool,
     /// The delimiter, one ASCII character.
     pub delimiter: u8,
+    /// The quote, one ASCII character (default `"`).
+    #[serde(skip_serializing_if = "is_double_quote")]
+    pub quote: u8,
+    /// What comes before a quote within quotes, and before itself there; doubled quotes where `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escape: Option<u8>,
     /// What a NULL is written as (default: nothing). Text that looks the same is quoted.
     pub null_value: String,
+    /// How the files are compressed.
+    #[serde(skip_serializing_if = "is_default")]
+    pub compression: TextCompression,
+}
+
+impl Default for CsvWrite {
+    fn default() -> Self {
+        Self {
+            header: true,
+            delimiter: b',',
+            quote: b'"',
+            escape: None,
+            null_value: String::new(),
+            compression: TextCompression::default(),
+        }
+    }
+}
+
+/// Options of writing JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct JsonWrite {
+    /// How the files are compressed.
+    #[serde(skip_serializing_if = "is_default")]
+    pub compression: TextCompression,
+}
+
+/// Options of writing Arrow files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ArrowWrite {
+    /// How their buffers are compressed.
+    #[serde(skip_serializing_if = "is_default")]
+    pub compression: ArrowCompression,
+}
+
+/// Options of writing Avro files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AvroWrite {
+    /// How their blocks are compressed.
+    #[serde(skip_serializing_if = "is_default")]
+    pub compression: AvroCompression,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn is_double_quote(quote: &u8) -> bool {
+    *quote == b'"'
 }
 
 impl WriteFormat {
@@ -368,10 +414,10 @@ impl WriteFormat {
             Self::Parquet(_) => "parquet",
             Self::View(_) => "view",
             Self::Csv(_) => "csv",
-            Self::Jsonl {} => "jsonl",
-            Self::Json {} => "json",
-            Self::Arrow {} => "arrow",
-            Self::Avro {} => "avro",
+            Self::Jsonl(_) => "jsonl",
+            Self::Json(_) => "json",
+            Self::Arrow(_) => "arrow",
+            Self::Avro(_) => "avro",
         }
     }
 }

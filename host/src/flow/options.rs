@@ -53,8 +53,14 @@ pub(super) static WRITE_OPTIONS: Block = Block {
     doc: "Options of writing. One that the format does not use is an error.",
     lifts_configure: false,
     fields: &[
-        field("compression", Kind::Word(words::COMPRESSIONS), "How pages are compressed.")
-            .formats(&["delta", "parquet"]),
+        field(
+            "compression",
+            Kind::Word(words::COMPRESSIONS),
+            "How files are compressed: `snappy` by default in Parquet and Delta, else not at all.",
+        )
+        .formats(&["delta", "parquet", "csv", "json", "jsonl", "avro", "arrow"]),
+        field("compression_level", Kind::Whole, "The codec's level, where it has some.")
+            .formats(&["delta", "parquet", "csv", "json", "jsonl", "arrow"]),
         field(
             "target_file_size",
             Kind::Bytes,
@@ -66,6 +72,14 @@ pub(super) static WRITE_OPTIONS: Block = Block {
         field("delimiter", Kind::Char, "What parts the fields; a comma by default.")
             .aliases(&["separator"])
             .formats(&["csv"]),
+        field("quote", Kind::Char, "What encloses fields; a double quote by default.")
+            .formats(&["csv"]),
+        field(
+            "escape",
+            Kind::Char,
+            "What comes before a quote within quotes, and before itself; doubled quotes by default.",
+        )
+        .formats(&["csv"]),
         field("null_value", Kind::AnyText, "What a NULL is written as; nothing by default.")
             .formats(&["csv"]),
         field(

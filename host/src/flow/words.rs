@@ -91,7 +91,7 @@ pub(super) const KEYED: &[&str] =
     &["merge_upsert", "merge_overwrite", "hash_diff_upsert", "scd2", "snapshot_soft_delete"];
 
 /// Load strategies that this version carries out on files without a log.
-pub(super) const FLAT_LOADS: &[&str] = &["append", "overwrite"];
+pub(super) const FLAT_LOADS: &[&str] = &["append", "overwrite", "overwrite_partitions"];
 
 /// How `merge_upsert` finds the rows of its keys.
 pub(super) static MERGE_STRATEGIES: &[Word] = &[
@@ -212,12 +212,15 @@ pub(super) static PROFILES: &[Word] = &[
     word("interpreter", "").later("is a profile that this version does not have"),
 ];
 
-/// How Parquet pages are compressed.
+/// How files are compressed; each format has some of them.
 pub(super) static COMPRESSIONS: &[Word] = &[
-    word("snappy", "Fast; the default."),
-    word("zstd", "Zstandard, level 1."),
-    word("gzip", "Gzip."),
-    word("lz4", "LZ4, raw frames.").aliases(&["lz4_raw"]),
+    word("snappy", "Fast; Parquet, Delta (the default of both) and Avro."),
+    word("zstd", "Zstandard; all formats."),
+    word("gzip", "Gzip; Parquet, Delta, CSV and JSON."),
+    word("lz4", "LZ4; Parquet, Delta and Arrow.").aliases(&["lz4_raw"]),
+    word("bzip2", "Bzip2; CSV, JSON and Avro.").aliases(&["bz2"]),
+    word("xz", "Xz; CSV, JSON and Avro."),
+    word("deflate", "Deflate; Avro."),
     word("none", "Not at all.").aliases(&["uncompressed"]),
 ];
 

@@ -1,5 +1,6 @@
 //! A table change in words: what becomes of the rows, then the keys, orders, conditions and guards.
 
+use crate::flow::ByDate;
 use crate::name::ColumnName;
 use crate::problem::escape;
 use crate::table::IfExists;
@@ -16,7 +17,7 @@ use crate::table::TableChange;
 use crate::table::Versions;
 
 /// What becomes of the rows, in a line.
-pub(super) fn headline(change: &TableChange) -> &'static str {
+pub(super) fn headline(change: &TableChange, by_date: &ByDate) -> &'static str {
     match change {
         TableChange::Append {} => "rows are added",
         TableChange::Create { if_exists: IfExists::Refuse } => {
@@ -26,13 +27,19 @@ pub(super) fn headline(change: &TableChange) -> &'static str {
             "a new table; nothing happens where there is one"
         }
         TableChange::Replace { scope, allow_empty } => match (scope, allow_empty) {
+            (Scope::All, false) if by_date.folders().is_some() => {
+                "rows replace all rows of the run's date folder; refused where there are none"
+            }
+            (Scope::All, true) if by_date.folders().is_some() => {
+                "rows replace all rows of the run's date folder, also where there are none"
+            }
             (Scope::All, false) => "rows replace all rows; refused where there are none",
             (Scope::All, true) => "rows replace all rows, also where there are none",
             (Scope::Partitions, _) => "rows replace all rows of their partitions",
-            (Scope::Predicate(_), false) => {
+            (Scope::Partition { .. } | Scope::Predicate(_), false) => {
                 "rows replace those that the predicate selects; refused where there are none"
             }
-            (Scope::Predicate(_), true) => {
+            (Scope::Partition { .. } | Scope::Predicate(_), true) => {
                 "rows replace those that the predicate selects, also where there are none"
             }
         },
@@ -47,11 +54,10 @@ pub(super) fn headline(change: &TableChange) -> &'static str {
 /// The rest, a line each.
 pub(super) fn details(change: &TableChange) -> Vec<String> {
     match change {
-        TableChange::Append {}
-        | TableChange::Create { .. }
-        | TableChange::Replace { scope: Scope::All | Scope::Partitions, .. } => Vec::new(),
-        TableChange::Replace { scope: Scope::Predicate(sql), .. } => {
-            vec![format!("predicate: {}", escape(sql))]
+        TableChange::Append {} | TableChange::Create { .. } => Vec::new(),
+        TableChange::Replace { scope, .. } => {
+            let predicate = scope.predicate();
+            predicate.iter().map(|sql| format!("predicate: {}", escape(sql))).collect()
         }
         TableChange::Merge(merge) => details_of_merge(merge),
     }

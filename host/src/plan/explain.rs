@@ -6,6 +6,7 @@ use arrow::datatypes::Schema;
 
 use crate::component::RowEffect;
 use crate::component::Statefulness;
+use crate::flow::ByDate;
 use crate::flow::PartitionColumn;
 use crate::flow::SchemaChange;
 use crate::plan::ChainPlan;
@@ -187,7 +188,7 @@ fn explain_destination(text: &mut String, to: &DestinationPlan) {
         TargetState::Exists(Some(version)) => format!("there, at version {version}"),
         TargetState::Exists(None) => "there".to_owned(),
     };
-    line(text, 1, &format!("{now}; {}", changes::headline(&to.change)));
+    line(text, 1, &format!("{now}; {}", changes::headline(&to.change, &to.by_date)));
     for detail in changes::details(&to.change) {
         line(text, 1, &detail);
     }
@@ -196,6 +197,20 @@ fn explain_destination(text: &mut String, to: &DestinationPlan) {
     if !to.partition_columns.is_empty() {
         let columns: Vec<_> = to.partition_columns.iter().map(partition).collect();
         line(text, 1, &format!("partitioned by: {}", list(&columns)));
+    }
+    match &to.by_date {
+        ByDate::No => {}
+        ByDate::Into(folders) => {
+            let what = format!("date folders: {}, of the run's start in UTC", folders.as_str());
+            line(text, 1, &what);
+        }
+        ByDate::Overruled(folders) => {
+            let what = format!(
+                "date folders of the connection, {}: not used, since partition columns win",
+                folders.as_str()
+            );
+            line(text, 1, &what);
+        }
     }
     match to.schema_change {
         SchemaChange::Refuse => {}

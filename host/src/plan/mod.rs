@@ -13,6 +13,8 @@ use crate::component::Limits;
 use crate::component::Reason;
 use crate::component::RowEffect;
 use crate::component::Statefulness;
+use crate::flow::ByDate;
+use crate::flow::DateFolders;
 use crate::flow::Layout;
 use crate::flow::Load;
 use crate::flow::Location;
@@ -243,6 +245,9 @@ pub struct DestinationPlan {
     pub schema: SchemaRef,
     /// The columns that split it into folders.
     pub partition_columns: Vec<PartitionColumn>,
+    /// Folders by date.
+    #[serde(skip_serializing_if = "ByDate::is_no")]
+    pub by_date: ByDate,
     /// What becomes of columns that the target lacks.
     pub schema_change: SchemaChange,
     /// What is done to the files after the rows are written.
@@ -271,6 +276,9 @@ pub struct QuarantinePlan {
     pub path: Location,
     /// How rows are written.
     pub format: WriteFormat,
+    /// Folders by date that it is written into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date_folders: Option<DateFolders>,
     /// Its columns: where a row comes from and why it is here, then the row.
     #[serde(serialize_with = "columns")]
     pub schema: SchemaRef,

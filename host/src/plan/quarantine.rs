@@ -8,6 +8,7 @@ use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
 
+use crate::flow::ByDate;
 use crate::flow::Destination;
 use crate::flow::Flow;
 use crate::flow::Layout;
@@ -54,6 +55,7 @@ pub fn destination(flow: &Flow, run_id: &RunId) -> Destination {
         table_properties: BTreeMap::new(),
         columns: None,
         partition_columns: Vec::new(),
+        by_date: ByDate::No,
         at: Place::field(flow.file.display().to_string(), "quarantine"),
     })
 }

@@ -139,6 +139,7 @@ fn destination(
         format,
         schema: &schema,
         partition_columns: &names,
+        date_folders: destination.by_date.folders(),
         change: &change,
         schema_change: destination.schema_change,
     };
@@ -156,6 +157,7 @@ fn destination(
         projection,
         schema,
         partition_columns: partition_columns.clone(),
+        by_date: destination.by_date.clone(),
         schema_change: destination.schema_change,
         layout: destination.layout.clone(),
         table_properties: destination.table_properties.clone(),
@@ -188,11 +190,13 @@ fn set_apart(
         format,
         schema: &schema,
         partition_columns: &[],
+        date_folders: to.by_date.folders(),
         change: &TableChange::Append {},
         schema_change: to.schema_change,
     };
     problems.extend(fit(&facts.quarantine, &ask, at).err().into_iter().flatten());
-    Some(QuarantinePlan { path: to.path, format: to.format, schema })
+    let date_folders = to.by_date.folders().cloned();
+    Some(QuarantinePlan { path: to.path, format: to.format, date_folders, schema })
 }
 
 /// The rows of a chain that may be set apart, as they are then.

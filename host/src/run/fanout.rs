@@ -200,6 +200,7 @@ pub(super) fn target(
             .iter()
             .map(|column| column.column.clone())
             .collect(),
+        date_folders: destination.by_date.folders().cloned(),
         table_properties: destination.table_properties.clone(),
         layout: destination.layout.clone(),
         memory_bytes: plan.limits.load_memory_bytes,

@@ -93,6 +93,7 @@ impl Quarantine {
             schema: Arc::clone(&plan.schema),
             schema_change: SchemaChange::default(),
             partition_columns: Vec::new(),
+            date_folders: plan.date_folders.clone(),
             table_properties: BTreeMap::new(),
             layout: Layout::default(),
             memory_bytes: 0,

@@ -16,6 +16,9 @@ use super::json::JsonFile;
 use super::json::JsonLayout;
 use super::parquet::ParquetFile;
 use super::parquet::Written;
+use super::text::output;
+use crate::flow::JsonWrite;
+use crate::flow::TextCompression;
 use crate::flow::WriteFormat;
 
 /// An open data file. Nothing of it is promised to last before it is sealed.
@@ -30,7 +33,7 @@ pub struct Encoder {
 enum Kind {
     Arrow(Box<IpcFile>),
     Avro(Box<AvroFile>),
-    Csv(CsvFile),
+    Csv(Box<CsvFile>),
     Json(Box<JsonFile>),
     Parquet(Box<ParquetFile>),
 }
@@ -53,17 +56,85 @@ pub struct Sealed {
 /// The footer of a Parquet file.
 pub type Footer = parquet::file::metadata::ParquetMetaData;
 
-/// The ending of data files of this format, without the dot.
-#[must_use]
-pub fn ending(format: &WriteFormat) -> &'static str {
-    match format {
-        WriteFormat::Delta(_) | WriteFormat::Parquet(_) | WriteFormat::View(_) => "parquet",
-        WriteFormat::Csv(_) => "csv",
-        WriteFormat::Jsonl {} => "jsonl",
-        WriteFormat::Json {} => "json",
-        WriteFormat::Arrow {} => "arrow",
-        WriteFormat::Avro {} => "avro",
+/// The endings of a format's data files, without the dot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endings {
+    /// That of the format.
+    of_format: &'static str,
+    /// Whether its files may be compressed as a whole, which adds an ending.
+    is_text: bool,
+    /// That of compressed files, where new ones are compressed.
+    of_codec: Option<&'static str>,
+}
+
+impl Endings {
+    /// Those of files of this format, new ones as its options say.
+    #[must_use]
+    pub fn of(format: &WriteFormat) -> Self {
+        let (of_format, text) = match format {
+            WriteFormat::Delta(_) | WriteFormat::Parquet(_) | WriteFormat::View(_) => {
+                ("parquet", None)
+            }
+            WriteFormat::Csv(options) => ("csv", Some(options.compression)),
+            WriteFormat::Jsonl(options) => ("jsonl", Some(options.compression)),
+            WriteFormat::Json(options) => ("json", Some(options.compression)),
+            WriteFormat::Arrow(_) => ("arrow", None),
+            WriteFormat::Avro(_) => ("avro", None),
+        };
+        let of_codec = text.and_then(TextCompression::ending);
+        Self { of_format, is_text: text.is_some(), of_codec }
     }
+
+    /// A name with the ending of a new file.
+    #[must_use]
+    pub fn added_to(&self, name: &str) -> String {
+        match self.of_codec {
+            None => format!("{name}.{}", self.of_format),
+            Some(codec) => format!("{name}.{}.{codec}", self.of_format),
+        }
+    }
+
+    /// A file's name without its ending, if that is one that files of the format have: compressed in another way, or not at all,
+    /// text is of the same format.
+    #[must_use]
+    pub fn stripped_from<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let (rest, last) = name.rsplit_once('.')?;
+        if last == self.of_format {
+            return Some(rest);
+        }
+        if !self.is_text || !CODEC_ENDINGS.contains(&last) {
+            return None;
+        }
+        rest.strip_suffix(self.of_format)?.strip_suffix('.')
+    }
+}
+
+/// The endings that compressed text has.
+const CODEC_ENDINGS: &[&str] = &["gz", "zst", "bz2", "xz"];
+
+/// Bytes of memory that an open file of this format takes, whatever it holds.
+#[must_use]
+pub fn memory_bytes_open(format: &WriteFormat) -> usize {
+    match format {
+        WriteFormat::Csv(options) => output::memory_bytes(options.compression),
+        WriteFormat::Jsonl(options) | WriteFormat::Json(options) => {
+            output::memory_bytes(options.compression)
+        }
+        WriteFormat::Delta(_)
+        | WriteFormat::Parquet(_)
+        | WriteFormat::View(_)
+        | WriteFormat::Arrow(_)
+        | WriteFormat::Avro(_) => 0,
+    }
+}
+
+fn json(
+    path: &Path,
+    file: File,
+    layout: JsonLayout,
+    options: &JsonWrite,
+) -> Result<JsonFile, StorageError> {
+    JsonFile::create(file, layout, options).map_err(StorageError::io(path, "begin it"))
 }
 
 impl Encoder {
@@ -84,22 +155,22 @@ impl Encoder {
                 let begun = ParquetFile::create(file, SchemaRef::clone(schema), options);
                 Kind::Parquet(Box::new(begun.map_err(StorageError::library(&path, "begin it"))?))
             }
-            WriteFormat::Csv(options) => Kind::Csv(
-                CsvFile::create(file, schema, options)
-                    .map_err(StorageError::io(&path, "write it"))?,
-            ),
-            WriteFormat::Jsonl {} => {
-                Kind::Json(Box::new(JsonFile::create(file, JsonLayout::Lines)))
+            WriteFormat::Csv(options) => {
+                let begun = CsvFile::create(file, schema, options);
+                Kind::Csv(Box::new(begun.map_err(StorageError::io(&path, "write it"))?))
             }
-            WriteFormat::Json {} => {
-                Kind::Json(Box::new(JsonFile::create(file, JsonLayout::Document)))
+            WriteFormat::Jsonl(options) => {
+                Kind::Json(Box::new(json(&path, file, JsonLayout::Lines, options)?))
             }
-            WriteFormat::Arrow {} => {
-                let begun = IpcFile::create(file, schema);
+            WriteFormat::Json(options) => {
+                Kind::Json(Box::new(json(&path, file, JsonLayout::Document, options)?))
+            }
+            WriteFormat::Arrow(options) => {
+                let begun = IpcFile::create(file, schema, options);
                 Kind::Arrow(Box::new(begun.map_err(StorageError::library(&path, "begin it"))?))
             }
-            WriteFormat::Avro {} => {
-                let begun = AvroFile::create(file, schema);
+            WriteFormat::Avro(options) => {
+                let begun = AvroFile::create(file, schema, options);
                 Kind::Avro(Box::new(begun.map_err(StorageError::library(&path, "begin it"))?))
             }
         };
@@ -192,5 +263,36 @@ impl Encoder {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::CsvWrite;
+    use crate::flow::ParquetWrite;
+
+    #[test]
+    fn compressed_text_is_of_its_format_and_nothing_else_is() {
+        let compression = TextCompression::Zstd(3);
+        let csv = Endings::of(&WriteFormat::Csv(CsvWrite { compression, ..CsvWrite::default() }));
+        assert_eq!(csv.added_to("a.b"), "a.b.csv.zst");
+        for (name, right) in [
+            ("a.csv", Some("a")),
+            ("a.csv.gz", Some("a")),
+            ("a.csv.xz", Some("a")),
+            ("a.csv.csv.bz2", Some("a.csv")),
+            (".csv", Some("")),
+            ("a.csv.lz4", None),
+            ("a.json.gz", None),
+            ("acsv.gz", None),
+            ("a.gz", None),
+            ("csv", None),
+        ] {
+            assert_eq!(csv.stripped_from(name), right, "{name}");
+        }
+        let parquet = Endings::of(&WriteFormat::Parquet(ParquetWrite::default()));
+        assert_eq!(parquet.stripped_from("a.parquet"), Some("a"));
+        assert_eq!(parquet.stripped_from("a.parquet.gz"), None);
     }
 }

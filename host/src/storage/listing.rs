@@ -52,7 +52,13 @@ impl SourceFile {
     /// Where it is not there or cannot be looked at.
     pub fn look(path: PathBuf) -> Result<Self, StorageError> {
         let facts = fs::metadata(&path).map_err(StorageError::io(&path, "look at it"))?;
-        Ok(Self { size: facts.len(), modified: facts.modified().ok(), path, object: None })
+        Ok(Self::on_disk(path, facts.len(), facts.modified().ok()))
+    }
+
+    /// A file of a disk as it was listed.
+    #[must_use]
+    pub fn on_disk(path: PathBuf, size: u64, modified: Option<SystemTime>) -> Self {
+        Self { path, size, modified, object: None }
     }
 
     /// An object as a store has listed it, or as a table's log tells of it; nothing is asked.
@@ -227,7 +233,7 @@ fn walk(
             }
         } else if taken(&path, name) {
             let modified = facts.modified().ok();
-            found.push(SourceFile { size: facts.len(), modified, path, object: None });
+            found.push(SourceFile::on_disk(path, facts.len(), modified));
         }
     }
     Ok(())

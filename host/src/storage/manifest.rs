@@ -1,8 +1,10 @@
 //! Manifests of flat files: `_wasmhost/<run id>.json` says what a run wrote, and that it wrote all of it.
 //!
-//! A run's files count when its manifest is there; it is written last. An overwrite keeps those of earlier runs in
-//! `_wasmhost/past`, so that a late retry of one of them still finds that it is done.
+//! A run's files count when its manifest is there; it is written last, and names the files of a part of the target that they
+//! replace, which are deleted then. An overwrite of all keeps the manifests of earlier runs in `_wasmhost/past`, so that a late retry
+//! of one of them still finds that it is done.
 
+use std::collections::HashMap;
 use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -55,8 +57,14 @@ pub struct Manifest {
     pub columns: Vec<Column>,
     /// The partition columns, outermost first.
     pub partition_columns: Vec<String>,
+    /// The date folders that files lie in, as the flow spells them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date_folders: Option<String>,
     /// The files; none where there were no rows.
     pub files: Vec<ManifestFile>,
+    /// Files of a part of the target that these replace. They count no more, also while they are still there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<RemovedFile>,
 }
 
 /// A column of a manifest.
@@ -78,6 +86,35 @@ pub struct ManifestFile {
     pub rows: u64,
     /// Its bytes.
     pub bytes: u64,
+}
+
+/// A data file that does not count any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedFile {
+    /// Where it is or was, from the target's folder, with `/`.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// When it was last changed, in microseconds since 1970, where that is known.
+    pub modified: Option<i64>,
+}
+
+impl RemovedFile {
+    /// What a manifest says of a file in `folder` that goes.
+    #[must_use]
+    pub fn of(folder: &Path, file: &SourceFile) -> Self {
+        let path = file.path.strip_prefix(folder).unwrap_or(&file.path);
+        Self {
+            path: path.to_string_lossy().into_owned(),
+            bytes: file.size,
+            modified: file.modified_micros(),
+        }
+    }
+
+    /// Whether this is the file, and not one that somebody has put in its place since; our own names are never given twice.
+    fn is(&self, file: &SourceFile) -> bool {
+        is_ours(&file.path) || (self.bytes, self.modified) == (file.size, file.modified_micros())
+    }
 }
 
 impl Manifest {
@@ -142,7 +179,8 @@ pub fn current(folder: &Path) -> Result<Vec<Manifest>, StorageError> {
     Ok(manifests)
 }
 
-/// Those of a folder's files that count: all but files of runs of ours that never came to their manifest.
+/// Those of a folder's files that count: all but files of runs of ours that never came to their manifest, and those that a run
+/// has replaced and not deleted yet.
 #[must_use]
 pub fn counted(
     folder: &Path,
@@ -153,10 +191,39 @@ pub fn counted(
         .iter()
         .flat_map(|it| it.files.iter().map(|file| folder.join(&file.path)))
         .collect();
-    let ours =
-        |file: &Path| file.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()));
-    files.retain(|file| listed.contains(&file.path) || !ours(&file.path));
+    let removed = removed(folder, manifests);
+    files.retain(|file| {
+        let is_removed = removed.get(&file.path).is_some_and(|it| it.iter().any(|it| it.is(file)));
+        !is_removed && (listed.contains(&file.path) || !is_ours(&file.path))
+    });
     files
+}
+
+/// Those of a folder's files that a run has replaced and not deleted yet.
+#[must_use]
+pub fn replaced<'a>(
+    folder: &Path,
+    manifests: &[Manifest],
+    files: &'a [SourceFile],
+) -> Vec<&'a SourceFile> {
+    let removed = removed(folder, manifests);
+    let is_removed = |file: &&SourceFile| {
+        removed.get(&file.path).is_some_and(|it| it.iter().any(|it| it.is(file)))
+    };
+    files.iter().filter(is_removed).collect()
+}
+
+/// By path; somebody else may give a name again, and a run remove it again.
+fn removed<'a>(folder: &Path, manifests: &'a [Manifest]) -> HashMap<PathBuf, Vec<&'a RemovedFile>> {
+    let mut removed: HashMap<_, Vec<_>> = HashMap::new();
+    for file in manifests.iter().flat_map(|manifest| &manifest.removed) {
+        removed.entry(folder.join(&file.path)).or_default().push(file);
+    }
+    removed
+}
+
+fn is_ours(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()))
 }
 
 /// Keeps the manifests of `old` among the past ones of `new`.

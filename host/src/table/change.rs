@@ -37,7 +37,8 @@ impl TableChange {
     #[must_use]
     pub fn rewrites_rows(&self) -> bool {
         match self {
-            Self::Merge(_) | Self::Replace { scope: Scope::Predicate(_), .. } => true,
+            Self::Merge(_)
+            | Self::Replace { scope: Scope::Partition { .. } | Scope::Predicate(_), .. } => true,
             Self::Create { .. } | Self::Append {} | Self::Replace { .. } => false,
         }
     }
@@ -61,8 +62,31 @@ pub enum Scope {
     All,
     /// Those of the partitions that staged rows are in.
     Partitions,
+    /// Those that have this value in a partition column. Staged rows must have it too.
+    Partition {
+        /// The column.
+        column: ColumnName,
+        /// Its value as text, read as the column's type.
+        value: String,
+    },
     /// Those that the predicate selects; NULL selects none. Staged rows must be selected too.
     Predicate(String),
+}
+
+impl Scope {
+    /// What selects the rows, in SQL, where a condition does.
+    #[must_use]
+    pub fn predicate(&self) -> Option<String> {
+        let quoted = |text: &str, quote: &str| text.replace(quote, &quote.repeat(2));
+        match self {
+            Self::All | Self::Partitions => None,
+            Self::Partition { column, value } => {
+                let column = quoted(column.as_str(), "\"");
+                Some(format!("\"{column}\" = '{}'", quoted(value, "'")))
+            }
+            Self::Predicate(sql) => Some(sql.clone()),
+        }
+    }
 }
 
 /// Row by key.

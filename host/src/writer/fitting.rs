@@ -58,7 +58,7 @@ impl Fitting {
                 column.null_count()
             )));
         }
-        if matches!(self.format, WriteFormat::Jsonl {} | WriteFormat::Json {})
+        if matches!(self.format, WriteFormat::Jsonl(_) | WriteFormat::Json(_))
             && let Some(value) = json::unspeakable(column.as_ref())
         {
             return Err(bad(format!("{value} has no spelling in JSON")));

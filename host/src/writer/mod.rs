@@ -24,6 +24,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::flow::DateFolders;
 use crate::flow::Layout;
 use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
@@ -96,6 +97,8 @@ pub struct Target {
     pub memory_bytes: u64,
     /// Columns whose values split the table into folders, outermost first.
     pub partition_columns: Vec<ColumnName>,
+    /// Folders by date that flat files are written into; that of the run's start is the one.
+    pub date_folders: Option<DateFolders>,
     /// The run.
     pub run: RunMark,
 }
@@ -112,9 +115,15 @@ impl Target {
             format: &self.format,
             schema: &self.schema,
             partition_columns: &self.partition_columns,
+            date_folders: self.date_folders.as_ref(),
             change: &self.change,
             schema_change: self.schema_change,
         }
+    }
+
+    /// The run's folder by date, from the target's on; where there are none, the target's itself.
+    fn date_folder(&self) -> PathBuf {
+        self.date_folders.as_ref().map_or_else(PathBuf::new, |by| by.folder(self.run.started_at))
     }
 }
 
@@ -214,10 +223,10 @@ pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
         WriteFormat::Parquet(_)
         | WriteFormat::View(_)
         | WriteFormat::Csv(_)
-        | WriteFormat::Jsonl {}
-        | WriteFormat::Json {}
-        | WriteFormat::Arrow {}
-        | WriteFormat::Avro {} => flat::open(target, landing.rows),
+        | WriteFormat::Jsonl(_)
+        | WriteFormat::Json(_)
+        | WriteFormat::Arrow(_)
+        | WriteFormat::Avro(_) => flat::open(target, landing.rows),
     }
 }
 
@@ -228,9 +237,15 @@ fn list(problems: &[Problem]) -> String {
 /// The guard of every change that removes rows where none come: that is hardly meant.
 fn guard_empty(target: &Target, rows: u64) -> Result<(), WriteError> {
     let what = match &target.change {
-        TableChange::Replace { allow_empty: false, scope: Scope::All | Scope::Predicate(_) } => {
-            "there are no rows, and an overwrite with none would leave the target empty"
+        TableChange::Replace { allow_empty: false, scope: Scope::All }
+            if target.date_folders.is_some() =>
+        {
+            "there are no rows, and an overwrite with none would leave the run's date folder empty"
         }
+        TableChange::Replace {
+            allow_empty: false,
+            scope: Scope::All | Scope::Partition { .. } | Scope::Predicate(_),
+        } => "there are no rows, and an overwrite with none would leave the target empty",
         TableChange::Merge(merge) if !merge.allow_empty => match merge.missing {
             Missing::Keep => return Ok(()),
             Missing::Mark => "there are no rows: every row of the table would be marked as deleted",

@@ -24,6 +24,7 @@ use crate::storage::StorageError;
 use crate::storage::address::Address;
 use crate::storage::encode;
 use crate::storage::encode::Encoder;
+use crate::storage::encode::Endings;
 use crate::storage::encode::Sealed;
 use crate::storage::naming::FileNames;
 use crate::storage::partition;
@@ -42,6 +43,8 @@ pub(super) struct Staging {
     /// Where files grow that go to a store when they are complete.
     scratch: Option<TempDir>,
     target: PathBuf,
+    /// From the root on; nothing where there are none.
+    date_folder: PathBuf,
     format: WriteFormat,
     next_name: u64,
     /// Places in `landing`, of partitions and of files.
@@ -50,7 +53,15 @@ pub(super) struct Staging {
     file_schema: SchemaRef,
     open: HashMap<Values, OpenFile>,
     turn: u64,
+    open_files_max: usize,
     held_bytes_max: usize,
+}
+
+/// As many as their codecs have memory for.
+fn open_files_max(format: &WriteFormat) -> usize {
+    HELD_BYTES_MAX
+        .checked_div(encode::memory_bytes_open(format))
+        .map_or(OPEN_FILES_MAX, |files| files.clamp(1, OPEN_FILES_MAX))
 }
 
 struct OpenFile {
@@ -76,7 +87,7 @@ impl Staging {
             run.destination.as_str(),
             run.started_at,
             &run.run_id,
-            encode::ending(&target.format),
+            Endings::of(&target.format),
         );
         Self {
             staged: Staged {
@@ -89,6 +100,7 @@ impl Staging {
             },
             scratch: None,
             target: target.path().to_owned(),
+            date_folder: target.date_folder(),
             format: target.format.clone(),
             next_name: 0,
             partition_places,
@@ -96,6 +108,7 @@ impl Staging {
             file_schema,
             open: HashMap::new(),
             turn: 0,
+            open_files_max: open_files_max(&target.format),
             held_bytes_max: HELD_BYTES_MAX,
         }
     }
@@ -173,7 +186,7 @@ impl Staging {
     fn write(&mut self, values: Values, rows: &RecordBatch) -> Result<(), WriteError> {
         self.turn += 1;
         if !self.open.contains_key(&values) {
-            if self.open.len() >= OPEN_FILES_MAX {
+            if self.open.len() >= self.open_files_max {
                 let oldest = self
                     .open
                     .iter()
@@ -209,7 +222,7 @@ impl Staging {
             column,
             what: "a partition value is longer than a folder's name can be".to_owned(),
         })?;
-        let folder = folder.to_string_lossy().into_owned();
+        let folder = self.date_folder.join(folder).to_string_lossy().into_owned();
         loop {
             let name = self.staged.names.name(self.next_name);
             self.next_name += 1;

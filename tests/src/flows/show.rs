@@ -147,6 +147,7 @@ fn destination(destination: &Destination) -> String {
         load,
         columns,
         partition_columns,
+        by_date,
         schema_change,
         layout,
         table_properties,
@@ -159,6 +160,9 @@ fn destination(destination: &Destination) -> String {
     columns.iter().for_each(|columns| write!(out, "\n  columns {}", json!(columns)).unwrap());
     if !partition_columns.is_empty() {
         write!(out, "\n  partition_columns {}", json!(partition_columns)).unwrap();
+    }
+    if !by_date.is_no() {
+        write!(out, "\n  by date {}", json!(by_date)).unwrap();
     }
     if *schema_change != SchemaChange::Refuse {
         write!(out, "\n  schema_change {}", json!(schema_change)).unwrap();

@@ -111,7 +111,10 @@ fn target(
     let started_at = DateTime::from_timestamp_micros(started_at(step.number)).unwrap();
     Target {
         address: Address::Disk(path.to_owned()),
-        format: WriteFormat::Delta(format),
+        format: match setup.flat {
+            true => WriteFormat::Parquet(format),
+            false => WriteFormat::Delta(format),
+        },
         change,
         schema,
         schema_change: SchemaChange::default(),
@@ -123,6 +126,7 @@ fn target(
             .into_iter()
             .map(|partition| partition.column)
             .collect(),
+        date_folders: None,
         run: RunMark {
             run_id: RunId::new(format!("run-{}", step.number)).unwrap(),
             flow: FlowName::new("model").unwrap(),
@@ -194,8 +198,32 @@ pub(super) struct Found {
     pub(super) live: BTreeSet<String>,
 }
 
+/// All visible files where there is no log, with the partition values that their folders say.
+fn read_flat(path: &Path) -> Found {
+    let mut found = Found::default();
+    for name in files(path) {
+        let inside = Path::new(&name).strip_prefix(path).unwrap();
+        let mut parts = inside.components().map(|part| part.as_os_str().to_str().unwrap());
+        if parts.clone().any(|part| part.starts_with(['.', '_'])) {
+            continue;
+        }
+        let folder = parts.next().and_then(|part| part.split_once('='));
+        let partition = folder.map(|(column, value)| {
+            let value = (value != "__HIVE_DEFAULT_PARTITION__").then(|| decoded(value));
+            (column.to_owned(), serde_json::json!(value))
+        });
+        let partition = partition.into_iter().collect::<serde_json::Map<_, _>>().into();
+        file(Path::new(&name), &partition, &mut found.rows);
+        found.live.insert(name);
+    }
+    found
+}
+
 /// Replays the log: files that were added and not removed, with the partition values that it says.
 pub(super) fn read(path: &Path) -> Found {
+    if !path.join("_delta_log").exists() {
+        return read_flat(path);
+    }
     let mut entries: Vec<_> = fs::read_dir(path.join("_delta_log"))
         .into_iter()
         .flatten()

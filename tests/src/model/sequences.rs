@@ -36,6 +36,11 @@ fn overwrite_partitions_is_as_the_model_says() {
 }
 
 #[test]
+fn flat_files_are_as_the_model_says() {
+    check(&variants::flat(), 200);
+}
+
+#[test]
 fn replace_where_is_as_the_model_says() {
     check(&variants::replace_where(), 80);
 }

@@ -33,6 +33,8 @@ pub(super) struct Setup {
     pub(super) other: Option<Load>,
     /// By `p`, or not at all.
     pub(super) partitioned: bool,
+    /// Parquet files without a log, instead of a Delta table.
+    pub(super) flat: bool,
     pub(super) key: Key,
     pub(super) repeats: Repeats,
     /// Columns that some batches do not have.
@@ -99,6 +101,7 @@ impl Setup {
             load,
             other: None,
             partitioned: false,
+            flat: false,
             key: Key::Int,
             repeats: Repeats::Rare,
             lacking: &[],

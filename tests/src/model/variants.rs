@@ -112,6 +112,21 @@ pub(super) fn overwrite_partitions() -> Vec<Setup> {
     vec![partitioned(free(Setup::new("overwrite_partitions", load)))]
 }
 
+/// What files without a log take. They have no columns that some rows lack.
+pub(super) fn flat() -> Vec<Setup> {
+    let all = [append(), overwrite(), overwrite_one_partition(), overwrite_partitions()];
+    let mixed = Setup { other: Some(OVERWRITE), ..overwrite_partitions().remove(0) };
+    let mixed = Setup { name: "overwrite_partitions and overwrite".into(), ..mixed };
+    let all = all.into_iter().flatten().chain([mixed]);
+    let on_files = |setup: Setup| Setup {
+        name: format!("{} on files", setup.name),
+        flat: true,
+        lacking: &[],
+        ..setup
+    };
+    all.map(on_files).collect()
+}
+
 pub(super) fn replace_where() -> Vec<Setup> {
     let load = |sql: &str, allow_empty| Load::OverwritePartitions {
         replace_where: Some(sql.to_owned()),

@@ -13,6 +13,7 @@ mod layout;
 mod merges;
 mod misdeeds;
 mod page;
+mod parts;
 mod readback;
 mod reading;
 mod spilling;

@@ -23,6 +23,8 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::Field;
 use arrow::datatypes::Int64Type;
 use wasmhost::flow::CsvRead;
+use wasmhost::flow::CsvWrite;
+use wasmhost::flow::DateFolders;
 use wasmhost::flow::JsonRead;
 use wasmhost::flow::Location;
 use wasmhost::flow::ReadFormat;
@@ -31,6 +33,8 @@ use wasmhost::flow::WriteFormat;
 use wasmhost::name::ColumnName;
 use wasmhost::problem::Place;
 use wasmhost::source::Files;
+use wasmhost::table::Scope;
+use wasmhost::table::TableChange;
 
 use super::APPEND;
 use super::OVERWRITE;
@@ -106,10 +110,10 @@ pub(super) fn rich() -> RecordBatch {
 }
 
 /// All that a format holds.
-fn held(format: &WriteFormat) -> RecordBatch {
+pub(super) fn held(format: &WriteFormat) -> RecordBatch {
     match format {
-        WriteFormat::Csv(_) | WriteFormat::Jsonl {} | WriteFormat::Json {} => plain(),
-        WriteFormat::Avro {} => {
+        WriteFormat::Csv(_) | WriteFormat::Jsonl(_) | WriteFormat::Json(_) => plain(),
+        WriteFormat::Avro(_) => {
             let rich = rich();
             let names = rich.schema();
             // Whole numbers without a sign are refused.
@@ -120,17 +124,17 @@ fn held(format: &WriteFormat) -> RecordBatch {
         WriteFormat::Delta(_)
         | WriteFormat::Parquet(_)
         | WriteFormat::View(_)
-        | WriteFormat::Arrow {} => rich(),
+        | WriteFormat::Arrow(_) => rich(),
     }
 }
 
-fn write(path: &Path, format: &WriteFormat, batch: &RecordBatch) {
+pub(super) fn write(path: &Path, format: &WriteFormat, batch: &RecordBatch) {
     let mut target = target(path, format, "r", APPEND);
     target.schema = batch.schema();
     let _ = run(written(target, std::slice::from_ref(batch))).unwrap();
 }
 
-fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Source {
+pub(super) fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Source {
     let hint =
         |field: &Arc<Field>| (ColumnName::new(field.name()).unwrap(), field.data_type().clone());
     Source {
@@ -149,7 +153,7 @@ fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Source {
     }
 }
 
-fn read(path: &Path, format: ReadFormat, like: &RecordBatch) -> RecordBatch {
+pub(super) fn read(path: &Path, format: ReadFormat, like: &RecordBatch) -> RecordBatch {
     let mut files = Files::open(Files::discover(&source(path, format, like)).unwrap(), 2);
     let mut batches = Vec::new();
     while let Some(batch) = files.next_batch().unwrap() {
@@ -158,26 +162,32 @@ fn read(path: &Path, format: ReadFormat, like: &RecordBatch) -> RecordBatch {
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
+/// What reads files of the format as they were written.
+pub(super) fn reader(format: &WriteFormat) -> ReadFormat {
+    match format {
+        WriteFormat::Delta(_) | WriteFormat::Parquet(_) | WriteFormat::View(_) => {
+            ReadFormat::Parquet {}
+        }
+        WriteFormat::Csv(options) => ReadFormat::Csv(CsvRead {
+            encoding: encoding_rs::UTF_8,
+            header: options.header,
+            delimiter: options.delimiter,
+            quote: options.quote,
+            escape: options.escape,
+            null_values: Vec::new(),
+            infer_schema_rows: None,
+        }),
+        WriteFormat::Jsonl(_) => ReadFormat::Jsonl(JsonRead { infer_schema_rows: None }),
+        WriteFormat::Json(_) => ReadFormat::Json(JsonRead { infer_schema_rows: None }),
+        WriteFormat::Arrow(_) => ReadFormat::Arrow {},
+        WriteFormat::Avro(_) => ReadFormat::Avro {},
+    }
+}
+
 #[test]
 fn plain_values_come_back_whole() {
-    let csv = CsvRead {
-        encoding: encoding_rs::UTF_8,
-        header: true,
-        delimiter: b',',
-        quote: b'"',
-        escape: None,
-        null_values: vec![],
-        infer_schema_rows: None,
-    };
-    let readers = [
-        ReadFormat::Parquet {},
-        ReadFormat::Csv(csv),
-        ReadFormat::Jsonl(JsonRead { infer_schema_rows: None }),
-        ReadFormat::Json(JsonRead { infer_schema_rows: None }),
-        ReadFormat::Arrow {},
-        ReadFormat::Avro {},
-    ];
-    for (format, reader) in formats()[1..].iter().zip(readers) {
+    for format in &formats()[1..] {
+        let reader = reader(format);
         for batch in [plain(), held(format)] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("t");
@@ -288,4 +298,44 @@ fn tables_for_other_readers() {
         let _ = run(written(split("b", OVERWRITE), &[super::rows(&values)])).unwrap();
         let _ = run(written(split("c", APPEND), &[super::rows(&[(100, Some("a/b"))])])).unwrap();
     }
+    for (n, (format, _)) in super::compressed::all().into_iter().enumerate() {
+        write(&root.join(format!("packed/{n}-{}", format.name())), &format, &held(&format));
+    }
+    for format in &formats()[1..] {
+        let path = root.join(format!("{}-parts", format.name()));
+        let part = |run_id, change| {
+            let mut target = by_group(target(&path, format, run_id, change));
+            target.schema = super::rows(&[]).schema();
+            target
+        };
+        let all = [(1, Some("a b")), (2, Some("a%20b")), (3, None), (4, Some("a b"))];
+        let _ = run(written(part("a", APPEND), &[super::rows(&all)])).unwrap();
+        let scope = Scope::Partitions;
+        let change = TableChange::Replace { scope, allow_empty: false };
+        let rows = super::rows(&[(9, Some("a b")), (8, None)]);
+        let _ = run(written(part("b", change), &[rows])).unwrap();
+        for (run_id, hours, change) in [("a", 0, APPEND), ("b", 24, APPEND), ("c", 25, OVERWRITE)] {
+            let path = root.join(format!("{}-dated", format.name()));
+            let mut target = target(&path, format, run_id, change);
+            target.date_folders = Some(DateFolders::new("dt={year}-{month}-{day}").unwrap());
+            target.run.started_at += chrono::Duration::hours(hours);
+            let _ = run(written(target, &[super::rows(&[(hours, None)])])).unwrap();
+        }
+    }
+    let quoted = CsvWrite {
+        delimiter: b'|',
+        quote: b'\'',
+        escape: Some(b'\\'),
+        null_value: "NULL".to_owned(),
+        ..CsvWrite::default()
+    };
+    let odd = super::rows(&[
+        (1, Some("it's")),
+        (2, Some("a|b\\")),
+        (3, None),
+        (4, Some("NULL")),
+        (5, Some("\"\n")),
+        (6, Some("")),
+    ]);
+    write(&root.join("quoted"), &WriteFormat::Csv(quoted), &odd);
 }

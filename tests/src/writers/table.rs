@@ -26,10 +26,10 @@ pub(super) fn lines(path: &Path, format: &WriteFormat) -> Vec<String> {
         WriteFormat::Parquet(_)
         | WriteFormat::View(_)
         | WriteFormat::Csv(_)
-        | WriteFormat::Jsonl {}
-        | WriteFormat::Json {}
-        | WriteFormat::Arrow {}
-        | WriteFormat::Avro {} => flat(path, format),
+        | WriteFormat::Jsonl(_)
+        | WriteFormat::Json(_)
+        | WriteFormat::Arrow(_)
+        | WriteFormat::Avro(_) => flat(path, format),
     };
     lines.sort();
     lines
@@ -58,20 +58,20 @@ fn file_rows(file: &Path, format: &WriteFormat, partition: Option<Option<String>
         WriteFormat::Delta(_) | WriteFormat::Parquet(_) | WriteFormat::View(_) => {
             parquet_rows(file)
         }
-        WriteFormat::Jsonl {} => {
+        WriteFormat::Jsonl(_) => {
             let text = fs::read_to_string(file).unwrap();
             text.lines().map(|line| object(&serde_json::from_str(line).unwrap())).collect()
         }
-        WriteFormat::Json {} => {
+        WriteFormat::Json(_) => {
             let text = fs::read_to_string(file).unwrap();
             let rows: Vec<BTreeMap<String, Value>> = serde_json::from_str(&text).unwrap();
             rows.iter().map(object).collect()
         }
-        WriteFormat::Arrow {} => {
+        WriteFormat::Arrow(_) => {
             let reader = FileReader::try_new(File::open(file).unwrap(), None).unwrap();
             reader.flat_map(|batch| batch_rows(&batch.unwrap())).collect()
         }
-        WriteFormat::Avro {} => {
+        WriteFormat::Avro(_) => {
             let input = BufReader::new(File::open(file).unwrap());
             let reader = ReaderBuilder::new().build(input).unwrap();
             reader.flat_map(|batch| batch_rows(&batch.unwrap())).collect()

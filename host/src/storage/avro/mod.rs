@@ -13,10 +13,15 @@ use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
 use arrow_avro::codec::Tz;
+use arrow_avro::compression::CompressionCodec;
 use arrow_avro::errors::AvroError;
 use arrow_avro::reader::ReaderBuilder;
 use arrow_avro::writer::AvroWriter;
+use arrow_avro::writer::WriterBuilder;
+use arrow_avro::writer::format::AvroOcfFormat;
 
+use crate::flow::AvroCompression;
+use crate::flow::AvroWrite;
 use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
@@ -105,9 +110,18 @@ impl AvroFile {
     ///
     /// # Errors
     /// Where it cannot be written, or the schema cannot be Avro.
-    pub fn create(file: File, schema: &SchemaRef) -> Result<Self, AvroError> {
+    pub fn create(file: File, schema: &SchemaRef, options: &AvroWrite) -> Result<Self, AvroError> {
+        let codec = match options.compression {
+            AvroCompression::None => None,
+            AvroCompression::Deflate => Some(CompressionCodec::Deflate),
+            AvroCompression::Snappy => Some(CompressionCodec::Snappy),
+            AvroCompression::Zstd => Some(CompressionCodec::ZStandard),
+            AvroCompression::Bzip2 => Some(CompressionCodec::Bzip2),
+            AvroCompression::Xz => Some(CompressionCodec::Xz),
+        };
         let output = BufWriter::with_capacity(1 << 20, file);
-        AvroWriter::new(output, schema.as_ref().clone()).map(Self)
+        let builder = WriterBuilder::new(schema.as_ref().clone()).with_compression(codec);
+        builder.build::<_, AvroOcfFormat>(output).map(Self)
     }
 
     /// Adds rows, as a block.

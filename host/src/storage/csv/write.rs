@@ -1,4 +1,4 @@
-//! Batches to CSV (RFC 4180). NULL is written as `null_value`; text that is empty or looks like it is quoted.
+//! Batches to CSV (RFC 4180, also with other quotes). NULL is written as `null_value`; text that is empty or looks like it is quoted.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,11 +12,12 @@ use arrow::util::display::ArrayFormatter;
 use arrow::util::display::FormatOptions;
 
 use crate::flow::CsvWrite;
+use crate::storage::text::output::Output;
 
 /// A CSV file that grows.
 #[derive(Debug)]
 pub struct CsvFile {
-    file: File,
+    output: Output,
     buffer: Vec<u8>,
     options: CsvWrite,
 }
@@ -48,8 +49,11 @@ impl CsvFile {
     /// # Errors
     /// Where the file cannot be written.
     pub fn create(file: File, schema: &Schema, options: &CsvWrite) -> std::io::Result<Self> {
-        let mut csv =
-            Self { file, buffer: Vec::with_capacity(FLUSH_BYTES * 2), options: options.clone() };
+        let mut csv = Self {
+            output: Output::new(file, options.compression)?,
+            buffer: Vec::with_capacity(FLUSH_BYTES * 2),
+            options: options.clone(),
+        };
         if options.header {
             for (index, field) in schema.fields().iter().enumerate() {
                 csv.separate(index);
@@ -104,11 +108,11 @@ impl CsvFile {
     /// Where the file cannot be written.
     pub fn finish(mut self) -> std::io::Result<File> {
         self.flush()?;
-        Ok(self.file)
+        self.output.finish()
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.file.write_all(&self.buffer)?;
+        self.output.write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())
     }
@@ -128,7 +132,10 @@ impl CsvFile {
     }
 
     fn field(&mut self, text: &str) {
-        let special = |b: u8| b == self.options.delimiter || matches!(b, b'"' | b'\n' | b'\r');
+        let CsvWrite { delimiter, quote, escape, .. } = self.options;
+        // Some readers know an escape without quotes as well.
+        let special =
+            |b: u8| b == delimiter || b == quote || Some(b) == escape || matches!(b, b'\n' | b'\r');
         if text.bytes().any(special) {
             self.quoted(text)
         } else {
@@ -137,13 +144,16 @@ impl CsvFile {
     }
 
     fn quoted(&mut self, text: &str) {
-        self.buffer.push(b'"');
-        for (index, part) in text.split('"').enumerate() {
-            if index > 0 {
-                self.buffer.extend_from_slice(b"\"\"");
-            }
-            self.buffer.extend_from_slice(part.as_bytes());
+        let CsvWrite { quote, escape, .. } = self.options;
+        let escape = escape.unwrap_or(quote);
+        self.buffer.push(quote);
+        let mut rest = text.as_bytes();
+        while let Some(at) = memchr::memchr2(quote, escape, rest) {
+            self.buffer.extend_from_slice(&rest[..at]);
+            self.buffer.extend_from_slice(&[escape, rest[at]]);
+            rest = &rest[at + 1..];
         }
-        self.buffer.push(b'"');
+        self.buffer.extend_from_slice(rest);
+        self.buffer.push(quote);
     }
 }

@@ -70,8 +70,9 @@ fn file_block(input: &mut (impl Read + Seek), block: &Block, end: u64) -> io::Re
     }
     input.seek(SeekFrom::Start(offset))?;
     let (length, at) = message_length(input, offset)?;
-    if length > head {
-        return Err(wrong("a message is longer than its block"));
+    // The library looks for the values behind the head as the footer has it.
+    if at + length != offset + head {
+        return Err(wrong("a message's head is not as long as the footer says"));
     }
     message(input, at, length, offset + head + body).map(|(_, rows)| rows)
 }
@@ -129,6 +130,9 @@ fn message(
         rows = batch.length().unsigned_abs();
     } else if let Some(batch) = message.header_as_dictionary_batch().and_then(|it| it.data()) {
         values(input, &batch, body, after)?;
+    } else if message.header_as_schema().is_none() {
+        // The library takes it for the end.
+        return Err(wrong("a message is neither a schema nor rows nor a dictionary"));
     }
     Ok((after, rows))
 }

@@ -13,10 +13,14 @@ use std::io::SeekFrom;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
+use arrow_ipc::CompressionType;
 use arrow_ipc::reader::FileReader;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::FileWriter;
+use arrow_ipc::writer::IpcWriteOptions;
 
+use crate::flow::ArrowCompression;
+use crate::flow::ArrowWrite;
 use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
@@ -130,8 +134,19 @@ impl IpcFile {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn create(file: File, schema: &SchemaRef) -> Result<Self, ArrowError> {
-        FileWriter::try_new_buffered(file, schema).map(Self)
+    pub fn create(
+        file: File,
+        schema: &SchemaRef,
+        options: &ArrowWrite,
+    ) -> Result<Self, ArrowError> {
+        let (codec, level) = match options.compression {
+            ArrowCompression::None => (None, None),
+            ArrowCompression::Lz4 => (Some(CompressionType::LZ4_FRAME), None),
+            ArrowCompression::Zstd(level) => (Some(CompressionType::ZSTD), Some(level.into())),
+        };
+        let options = IpcWriteOptions::default().try_with_compression(codec)?;
+        let options = options.try_with_compression_level(level)?;
+        FileWriter::try_new_with_options(BufWriter::new(file), schema, options).map(Self)
     }
 
     /// Adds rows.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io;
 use std::io::BufWriter;
 
 use arrow::array::Array;
@@ -17,13 +18,15 @@ use arrow_json::LineDelimitedWriter;
 use arrow_json::WriterBuilder;
 
 use super::JsonLayout;
+use crate::flow::JsonWrite;
+use crate::storage::text::output::Output;
 
 /// A JSON file that grows.
 pub struct JsonFile(Growing);
 
 enum Growing {
-    Lines(LineDelimitedWriter<BufWriter<File>>),
-    Document(ArrayWriter<BufWriter<File>>),
+    Lines(LineDelimitedWriter<BufWriter<Output>>),
+    Document(ArrayWriter<BufWriter<Output>>),
 }
 
 impl fmt::Debug for JsonFile {
@@ -57,14 +60,16 @@ pub fn unsupported(data_type: &DataType) -> Option<&'static str> {
 
 impl JsonFile {
     /// Begins a file.
-    #[must_use]
-    pub fn create(file: File, layout: JsonLayout) -> Self {
-        let output = BufWriter::with_capacity(256 * 1024, file);
+    ///
+    /// # Errors
+    /// Where its codec cannot be set up.
+    pub fn create(file: File, layout: JsonLayout, options: &JsonWrite) -> io::Result<Self> {
+        let output = BufWriter::with_capacity(256 * 1024, Output::new(file, options.compression)?);
         let builder = WriterBuilder::new().with_explicit_nulls(true);
-        Self(match layout {
+        Ok(Self(match layout {
             JsonLayout::Lines => Growing::Lines(builder.build(output)),
             JsonLayout::Document => Growing::Document(builder.build(output)),
-        })
+        }))
     }
 
     /// Adds rows.
@@ -93,7 +98,8 @@ impl JsonFile {
                 writer.into_inner()
             }
         };
-        output.into_inner().map_err(|error| ArrowError::from(error.into_error()))
+        let output = output.into_inner().map_err(|error| ArrowError::from(error.into_error()))?;
+        Ok(output.finish()?)
     }
 }
 

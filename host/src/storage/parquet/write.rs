@@ -69,8 +69,12 @@ impl ParquetFile {
         let compression = match options.compression {
             Compression::None => basic::Compression::UNCOMPRESSED,
             Compression::Snappy => basic::Compression::SNAPPY,
-            Compression::Zstd => basic::Compression::ZSTD(basic::ZstdLevel::try_new(1)?),
-            Compression::Gzip => basic::Compression::GZIP(basic::GzipLevel::default()),
+            Compression::Zstd(level) => {
+                basic::Compression::ZSTD(basic::ZstdLevel::try_new(level.into())?)
+            }
+            Compression::Gzip(level) => {
+                basic::Compression::GZIP(basic::GzipLevel::try_new(level.into())?)
+            }
             Compression::Lz4 => basic::Compression::LZ4_RAW,
         };
         let properties = WriterProperties::builder()

@@ -1,19 +1,22 @@
 //! What a folder of flat files holds: our data, other data, other people's files.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
 use super::FolderFacts;
+use super::Split;
 use super::TargetState;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::storage::StorageError;
-use crate::storage::encode;
+use crate::storage::encode::Endings;
 use crate::storage::listing::SourceFile;
 use crate::storage::listing::is_data_name;
 use crate::storage::manifest;
 use crate::storage::manifest::Manifest;
+use crate::storage::manifest::ManifestFile;
 use crate::storage::naming;
 use crate::storage::parquet;
 
@@ -38,16 +41,16 @@ pub struct Survey {
 ///
 /// # Errors
 /// Where a folder cannot be read.
-pub fn survey(folder: &Path, ending: &str) -> Result<Survey, StorageError> {
+pub fn survey(folder: &Path, endings: Endings) -> Result<Survey, StorageError> {
     let mut found = Survey::default();
-    walk(folder, ending, true, true, &mut found)?;
+    walk(folder, endings, true, true, &mut found)?;
     found.data.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 
 fn walk(
     folder: &Path,
-    ending: &str,
+    endings: Endings,
     top: bool,
     visible: bool,
     found: &mut Survey,
@@ -62,10 +65,10 @@ fn walk(
         let kind = entry.file_type().map_err(StorageError::io(&path, "look at it"))?;
         let visible = visible && is_data_name(&name);
         if kind.is_dir() {
-            walk(&path, ending, false, visible, found)?;
+            walk(&path, endings, false, visible, found)?;
         } else if !visible || !kind.is_file() {
             found.others.push(path);
-        } else if path.extension().is_some_and(|it| it == ending) {
+        } else if endings.stripped_from(&name).is_some() {
             found.data.push(SourceFile::look(path)?);
         } else {
             found.other_data.push(path);
@@ -85,7 +88,7 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
             hint: "write it as `delta`, or to another folder".to_owned(),
         });
     }
-    let mut found = survey(path, encode::ending(format))?;
+    let mut found = survey(path, Endings::of(format))?;
     let manifests = manifest::current(path)?;
     found.data = manifest::counted(path, &manifests, found.data);
     if found == Survey::default() && manifests.is_empty() {
@@ -99,10 +102,10 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
         }
         (None, _, _) => None,
     };
-    let names = |newest: &Manifest| {
-        let names =
-            newest.partition_columns.iter().filter_map(|name| ColumnName::new(name.clone()).ok());
-        names.collect::<Vec<_>>()
+    let split = |newest: &Manifest| {
+        let names = newest.partition_columns.iter();
+        let columns = names.filter_map(|name| ColumnName::new(name.clone()).ok()).collect();
+        Split { columns, date_folders: newest.date_folders.clone() }
     };
     let few = |files: &[PathBuf]| {
         files.iter().take(NAMES_MAX).map(|file| below(path, file)).collect::<Vec<_>>()
@@ -110,33 +113,39 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
     let foreign = [found.others.as_slice(), found.other_data.as_slice()].concat();
     Ok(TargetState::Folder(FolderFacts {
         schema,
-        partition_columns: newest.map(names),
-        rows: rows(path, format, &found, &manifests)?,
+        split: newest.map(split),
+        rows: rows(path, format, &found.data, &manifests)?,
         other_data: few(&found.other_data),
         foreign: few(&foreign),
     }))
 }
 
-/// Rows of all data files: as footers tell, or as manifests do where they cover all that is there.
-fn rows(
+/// Rows of these data files: as their footers tell, or as the manifests do that list them; `None` where one is not known.
+///
+/// # Errors
+/// Where a footer cannot be read.
+pub fn rows(
     path: &Path,
     format: &WriteFormat,
-    found: &Survey,
+    files: &[SourceFile],
     manifests: &[Manifest],
 ) -> Result<Option<u64>, StorageError> {
     if let WriteFormat::Parquet(_) | WriteFormat::View(_) = format {
-        return found.data.iter().map(parquet::rows).sum::<Result<u64, _>>().map(Some);
+        return files.iter().map(parquet::rows).sum::<Result<u64, _>>().map(Some);
     }
-    let mut listed: Vec<_> =
-        manifests.iter().flat_map(|m| m.files.iter().map(|file| path.join(&file.path))).collect();
-    listed.sort();
-    let same = listed.iter().eq(found.data.iter().map(|file| &file.path));
-    Ok(same.then(|| manifests.iter().map(|manifest| manifest.rows).sum()))
+    let listed = manifests.iter().flat_map(|it| &it.files);
+    let listed: HashMap<PathBuf, &ManifestFile> =
+        listed.map(|file| (path.join(&file.path), file)).collect();
+    let rows = files.iter().map(|file| {
+        let listed = listed.get(&file.path).filter(|listed| listed.bytes == file.size);
+        listed.map(|listed| listed.rows)
+    });
+    Ok(rows.sum())
 }
 
 /// A folder without a Delta log that is to become a table: it may hold what a run of ours left, and nothing else.
-pub(super) fn beside_table(path: &Path) -> Result<TargetState, StorageError> {
-    let found = survey(path, "parquet")?;
+pub(super) fn beside_table(path: &Path, format: &WriteFormat) -> Result<TargetState, StorageError> {
+    let found = survey(path, Endings::of(format))?;
     let ours = |file: &SourceFile| {
         file.path.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()))
     };

@@ -22,6 +22,7 @@ pub use self::fit::Landing;
 pub use self::fit::fit;
 pub use self::folder::STAGING;
 pub use self::folder::Survey;
+pub use self::folder::rows;
 pub use self::folder::survey;
 
 /// A destination as it was found.
@@ -75,14 +76,23 @@ pub struct TableFacts {
 pub struct FolderFacts {
     /// The columns, of the newest manifest or else of a Parquet file.
     pub schema: Option<SchemaRef>,
-    /// The partition columns of the newest manifest.
-    pub partition_columns: Option<Vec<ColumnName>>,
+    /// How it is split, as the newest manifest says.
+    pub split: Option<Split>,
     /// The rows of all data files, where manifests or footers tell.
     pub rows: Option<u64>,
     /// Visible files with another ending than the format's.
     pub other_data: Vec<String>,
     /// Files that an overwrite would remove and that are neither ours nor of the format.
     pub foreign: Vec<String>,
+}
+
+/// Which folders the files of a folder lie in.
+#[derive(Debug, Clone, Default)]
+pub struct Split {
+    /// The partition columns, outermost first.
+    pub columns: Vec<ColumnName>,
+    /// The date folders, as the flow spells them.
+    pub date_folders: Option<String>,
 }
 
 /// Looks at a destination.
@@ -124,15 +134,15 @@ async fn on_disk(
         Ok(_) => match format {
             WriteFormat::Delta(_) => match delta::open(address).await? {
                 Some(table) => TargetState::Table(table.facts()?),
-                None => folder::beside_table(path)?,
+                None => folder::beside_table(path, format)?,
             },
             WriteFormat::Parquet(_)
             | WriteFormat::View(_)
             | WriteFormat::Csv(_)
-            | WriteFormat::Jsonl {}
-            | WriteFormat::Json {}
-            | WriteFormat::Arrow {}
-            | WriteFormat::Avro {} => folder::inspect(path, format)?,
+            | WriteFormat::Jsonl(_)
+            | WriteFormat::Json(_)
+            | WriteFormat::Arrow(_)
+            | WriteFormat::Avro(_) => folder::inspect(path, format)?,
         },
     })
 }

@@ -22,9 +22,9 @@ pub(super) fn written(format: &WriteFormat, data_type: &DataType) -> Result<Data
         WriteFormat::Delta(_) => return delta(&plain),
         WriteFormat::Parquet(_) | WriteFormat::View(_) => parquet::unsupported(&plain),
         WriteFormat::Csv(_) => csv::unsupported(&plain),
-        WriteFormat::Jsonl {} | WriteFormat::Json {} => json::unsupported(&plain),
-        WriteFormat::Arrow {} => None,
-        WriteFormat::Avro {} => avro::unsupported(&plain),
+        WriteFormat::Jsonl(_) | WriteFormat::Json(_) => json::unsupported(&plain),
+        WriteFormat::Arrow(_) => None,
+        WriteFormat::Avro(_) => avro::unsupported(&plain),
     };
     unsupported.map_or(Ok(plain), |why| Err(why.to_owned()))
 }

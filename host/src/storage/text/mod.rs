@@ -2,6 +2,7 @@
 
 mod guess;
 pub mod input;
+pub mod output;
 mod parse;
 
 use std::sync::Arc;

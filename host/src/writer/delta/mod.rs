@@ -35,7 +35,6 @@ use crate::storage::sync;
 use crate::storage::target::Landing;
 use crate::table::Commit;
 use crate::table::Counts;
-use crate::table::Scope;
 use crate::table::TableChange;
 
 /// How often a change that lost a race reads the table anew.
@@ -79,12 +78,13 @@ pub(super) async fn open(target: Target, landing: Landing) -> Result<Box<dyn Wri
             Incoming::Held(Box::new(Intake::new(&target, merge, &landing)?))
         }
         change => {
-            let selected = match change {
-                TableChange::Replace { scope: Scope::Predicate(sql), .. } => {
-                    Some(Box::new(Selected::new(&target, sql, &landing)?))
-                }
+            let predicate = match change {
+                TableChange::Replace { scope, .. } => scope.predicate(),
                 _ => None,
             };
+            let selected =
+                predicate.map(|sql| Selected::new(&target, &sql, &landing)).transpose()?;
+            let selected = selected.map(Box::new);
             let rows = SchemaRef::clone(&landing.rows);
             Incoming::Files(Box::new(Staging::new(target.address.clone(), &target, rows)), selected)
         }

@@ -201,7 +201,9 @@ impl Orphans {
             // What looks at stored rows was done above; what must be new is refused before.
             TableChange::Append {}
             | TableChange::Create { if_exists: IfExists::Refuse }
-            | TableChange::Replace { scope: Scope::Predicate(_), .. }
+            | TableChange::Replace {
+                scope: Scope::Partition { .. } | Scope::Predicate(_), ..
+            }
             | TableChange::Merge(_) => (Removed::Nothing, counts),
         })
     }

@@ -1,6 +1,10 @@
 //! Flat files: staged in a hidden folder, then moved into place; the run's manifest comes last and makes them count.
 
-mod place;
+mod judge;
+mod lock;
+mod part;
+mod put;
+mod swap;
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +15,9 @@ use arrow::datatypes::SchemaRef;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use self::judge::Goes;
+use self::lock::Lock;
+use self::lock::lock;
 use super::Prepared;
 use super::Target;
 use super::WriteError;
@@ -22,18 +29,13 @@ use super::staged::Staged;
 use crate::problem;
 use crate::storage::StorageError;
 use crate::storage::address::Address;
-use crate::storage::encode;
 use crate::storage::manifest;
-use crate::storage::manifest::Manifest;
-use crate::storage::manifest::ManifestFile;
 use crate::storage::sync;
 use crate::storage::target;
 use crate::storage::target::STAGING;
-use crate::storage::target::Survey;
 use crate::storage::target::TargetState;
 use crate::table::Commit;
 use crate::table::Counts;
-use crate::table::TableChange;
 
 struct FlatWriter {
     place: Place,
@@ -59,8 +61,8 @@ struct Waiting {
 struct FlatPrepared {
     waiting: Waiting,
     counts: Counts,
-    /// What the target held when it was judged; `None` where it was not there.
-    judged: Option<Survey>,
+    /// What goes, as it was judged.
+    goes: Goes,
 }
 
 pub(super) fn open(target: Target, landing: SchemaRef) -> Result<Box<dyn Writer>, WriteError> {
@@ -103,8 +105,8 @@ impl Writer for FlatWriter {
                 Err(error) => Err(error),
             };
             match prepared {
-                Ok((judged, counts)) => {
-                    Ok(Box::new(FlatPrepared { waiting, counts, judged }) as Box<dyn Prepared>)
+                Ok((goes, counts)) => {
+                    Ok(Box::new(FlatPrepared { waiting, counts, goes }) as Box<dyn Prepared>)
                 }
                 Err(error) => {
                     // What went wrong first is what the user has to know.
@@ -124,7 +126,7 @@ impl Writer for FlatWriter {
 }
 
 impl Waiting {
-    async fn prepared(&self) -> Result<(Option<Survey>, Counts), WriteError> {
+    async fn prepared(&self) -> Result<(Goes, Counts), WriteError> {
         let rows = self.staged.rows;
         guard_empty(&self.place.target, rows)?;
         let Target { address, format, .. } = &self.place.target;
@@ -134,34 +136,22 @@ impl Waiting {
         let landing =
             target::fit(&facts, &self.place.target.ask(), &at).map_err(WriteError::Refused)?;
         if landing.rows != self.staged.landing {
-            let what = "its columns have changed while rows were staged".to_owned();
-            return Err(WriteError::Conflict { path: path.to_owned(), what });
+            return Err(self.conflict("its columns have changed while rows were staged"));
         }
-        let deleted = match facts.state {
-            TargetState::Folder(folder) if self.replaces() => folder.rows,
-            _ => Some(0),
+        let goes = self.goes()?;
+        let rows_deleted = match (&goes, facts.state) {
+            (Goes::Nothing, _) => Some(0),
+            (Goes::Folder(_), TargetState::Folder(folder)) => folder.rows,
+            (Goes::Folder(_), _) => Some(0),
+            (Goes::Files(files), _) => self.rows(files)?,
         };
-        let judged = self.survey()?;
-        let counts = Counts {
-            rows_written: rows,
-            rows_inserted: rows,
-            rows_deleted: deleted,
-            ..Counts::default()
-        };
-        Ok((judged, counts))
+        let counts =
+            Counts { rows_written: rows, rows_inserted: rows, rows_deleted, ..Counts::default() };
+        Ok((goes, counts))
     }
 
-    /// Whether the old files go; `fit` let no other change pass than that and an addition.
-    fn replaces(&self) -> bool {
-        matches!(self.place.target.change, TableChange::Replace { .. })
-    }
-
-    fn survey(&self) -> Result<Option<Survey>, StorageError> {
-        match self.place.folder.exists() {
-            true => target::survey(&self.place.folder, encode::ending(&self.place.target.format))
-                .map(Some),
-            false => Ok(None),
-        }
+    fn conflict(&self, what: &str) -> WriteError {
+        WriteError::Conflict { path: self.place.target.path().to_owned(), what: what.to_owned() }
     }
 
     fn remove(&self) -> Result<(), StorageError> {
@@ -171,35 +161,6 @@ impl Waiting {
             sync::remove_empty(sync::parent(&self.place.folder), made);
         }
         Ok(())
-    }
-
-    fn manifest(&self, replaced: bool) -> Manifest {
-        let run = &self.place.target.run;
-        let files = self.staged.files.iter().map(|file| ManifestFile {
-            path: file.path.clone(),
-            rows: file.rows,
-            bytes: file.bytes,
-        });
-        let files: Vec<_> = files.collect();
-        Manifest {
-            run_id: run.run_id.clone(),
-            flow: run.flow.clone(),
-            destination: run.destination.clone(),
-            started_at: run.started_at,
-            format: self.place.target.format.name().to_owned(),
-            replaced,
-            rows: files.iter().map(|file| file.rows).sum(),
-            bytes: files.iter().map(|file| file.bytes).sum(),
-            columns: manifest::columns(&self.staged.landing),
-            partition_columns: self
-                .place
-                .target
-                .partition_columns
-                .iter()
-                .map(|column| column.as_str().to_owned())
-                .collect(),
-            files,
-        }
     }
 
     /// Whether this run has landed here before.
@@ -248,46 +209,44 @@ impl Prepared for FlatPrepared {
 
 impl FlatPrepared {
     fn land(&self) -> Result<Commit, WriteError> {
-        let waiting = &self.waiting;
+        let Self { waiting, counts, goes } = self;
+        let Place { target, folder, .. } = &waiting.place;
+        if !matches!(goes, Goes::Folder(_)) {
+            sync::make_folder(folder)?;
+        }
+        let lock = lock(folder);
+        if let Lock::Taken = lock {
+            return Err(waiting.conflict("another run has been committing all the time"));
+        }
         if waiting.landed_before()? {
+            // The run may have died right behind its manifest.
+            waiting.remove_replaced().map_err(|error| unknown(target, error))?;
             return Ok(Commit::AlreadyApplied(None));
         }
         if !waiting.staged.root.shown().exists() {
-            let what = "its folder was replaced, and the staged files with it".to_owned();
-            return Err(WriteError::Conflict {
-                path: waiting.place.target.path().to_owned(),
-                what,
-            });
+            return Err(waiting.conflict("its folder was replaced, and the staged files with it"));
         }
-        let done = if waiting.replaces() {
-            if waiting.survey()? != self.judged {
-                let what = "its files have changed since they were judged".to_owned();
-                return Err(WriteError::Conflict {
-                    path: waiting.place.target.path().to_owned(),
-                    what,
-                });
-            }
-            waiting.replace()
-        } else {
-            waiting.append()
+        if waiting.goes()? != *goes {
+            return Err(waiting.conflict("its files have changed since they were judged"));
+        }
+        let done = match goes {
+            Goes::Folder(_) => waiting.swap(goes),
+            Goes::Nothing | Goes::Files(_) => waiting.put(goes),
         };
-        match done {
-            Ok(()) => Ok(Commit::Applied(self.counts, None)),
-            // The manifest decides; with it in place only the last sync can have failed.
-            Err(error) => {
-                match manifest::find(&waiting.place.folder, &waiting.place.target.run.run_id) {
-                    Ok(None) => {
-                        if !waiting.replaces() && waiting.place.folder.exists() {
-                            waiting.remove_leftovers()?;
-                        }
-                        Err(error.into())
-                    }
-                    Ok(Some(_)) | Err(_) => Err(WriteError::Unknown {
-                        path: waiting.place.target.path().to_owned(),
-                        source: error.into(),
-                    }),
+        let Err(error) = done else { return Ok(Commit::Applied(*counts, None)) };
+        // The manifest decides; with it in place only the last sync can have failed, or the removal of what it replaces.
+        match manifest::find(folder, &target.run.run_id) {
+            Ok(None) => {
+                if !matches!(goes, Goes::Folder(_)) {
+                    waiting.remove_leftovers()?;
                 }
+                Err(error.into())
             }
+            Ok(Some(_)) | Err(_) => Err(unknown(target, error)),
         }
     }
+}
+
+fn unknown(target: &Target, error: StorageError) -> WriteError {
+    WriteError::Unknown { path: target.path().to_owned(), source: error.into() }
 }

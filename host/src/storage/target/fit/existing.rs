@@ -8,14 +8,17 @@ use arrow::datatypes::Schema;
 use super::Ask;
 use super::Check;
 use super::Landing;
+use crate::flow::DateFolders;
 use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::problem::Code;
 use crate::storage::plain::plain_type;
 use crate::storage::target::FolderFacts;
+use crate::storage::target::Split;
 use crate::storage::target::TableFacts;
 use crate::storage::target::types;
+use crate::table::Scope;
 use crate::table::TableChange;
 
 impl Check<'_> {
@@ -139,12 +142,14 @@ impl Check<'_> {
     }
 
     pub(super) fn folder(&mut self, folder: &FolderFacts) -> Landing {
-        let Ask { partition_columns, change, .. } = *self.ask;
+        let Ask { partition_columns, date_folders, change, .. } = *self.ask;
         let list = |names: &[String]| {
             names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         };
-        let rows = match change {
-            TableChange::Append {} => {
+        let is_whole = matches!(change, TableChange::Replace { scope: Scope::All, .. });
+        let rows = match is_whole && date_folders.is_none() {
+            // Other files stay, and rows have to be like theirs.
+            false => {
                 if !folder.other_data.is_empty() {
                     let what = format!(
                         "the folder holds files of another format: {}",
@@ -157,8 +162,9 @@ impl Check<'_> {
                         "name a folder of its own for each format",
                     );
                 }
-                if let Some(known) = &folder.partition_columns {
-                    self.split_alike(known, partition_columns);
+                if let Some(Split { columns, date_folders: known }) = &folder.split {
+                    self.split_alike(columns, partition_columns);
+                    self.dated_alike(known.as_deref(), date_folders);
                 }
                 match &folder.schema {
                     Some(known) => {
@@ -171,7 +177,7 @@ impl Check<'_> {
                     None => self.fresh(),
                 }
             }
-            _ => {
+            true => {
                 if !folder.foreign.is_empty() {
                     let what = format!(
                         "an overwrite would delete files that are not the destination's: {}",
@@ -188,6 +194,28 @@ impl Check<'_> {
             }
         };
         self.landing(rows.clone(), rows, None)
+    }
+
+    fn dated_alike(&mut self, known: Option<&str>, asked: Option<&DateFolders>) {
+        let asked = asked.map(DateFolders::as_str);
+        if known == asked {
+            return;
+        }
+        let said = |folders: Option<&str>| {
+            folders.map_or_else(|| "none".to_owned(), |folders| format!("`{folders}`"))
+        };
+        let what = format!(
+            "the target's date folders are {}, the destination's {}",
+            said(known),
+            said(asked)
+        );
+        let hint = match known {
+            Some(known) => {
+                format!("say `date_folder_partitions: \"{known}\"`, or write to another folder")
+            }
+            None => "leave `date_folder_partitions` out, or write to another folder".to_owned(),
+        };
+        self.add(Code::Contradiction, "date_folder_partitions", what, hint);
     }
 
     fn split_alike(&mut self, known: &[ColumnName], asked: &[ColumnName]) {

@@ -1,6 +1,7 @@
 //! Whether rows fit a target, and in which types they are written. Pure: facts in, problems out.
 
 mod existing;
+mod flat;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::types;
 use crate::expression::Expression;
 use crate::expression::Mistake;
 use crate::expression::Scope;
+use crate::flow::DateFolders;
 use crate::flow::SchemaChange;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
@@ -30,7 +32,6 @@ use crate::table::DELETED_AT;
 use crate::table::IS_DELETED;
 use crate::table::Merge;
 use crate::table::Rows;
-use crate::table::Scope as Replaced;
 use crate::table::TableChange;
 use crate::table::Update;
 
@@ -43,6 +44,8 @@ pub struct Ask<'a> {
     pub schema: &'a Schema,
     /// Columns whose values split the table into folders, outermost first.
     pub partition_columns: &'a [ColumnName],
+    /// Folders by date that files are written into.
+    pub date_folders: Option<&'a DateFolders>,
     /// What becomes of the target's rows.
     pub change: &'a TableChange,
     /// What becomes of columns that the target lacks.
@@ -70,6 +73,10 @@ pub fn fit(facts: &TargetFacts, ask: &Ask<'_>, at: &Place) -> Result<Landing, Ve
     check.names();
     check.partitions(partition_columns);
     check.offered();
+    check.date_folders();
+    if !check.is_table() {
+        check.partition_value();
+    }
     let landing = match &facts.state {
         TargetState::Absent => check.new_target(),
         TargetState::Table(table) => check.table(table),
@@ -116,6 +123,10 @@ impl Check<'_> {
         self.problems.push(Problem::new(code, at, what).hint(hint));
     }
 
+    fn is_table(&self) -> bool {
+        matches!(self.format, WriteFormat::Delta(_))
+    }
+
     fn names(&mut self) {
         if self.schema.fields().is_empty() {
             self.add(
@@ -139,7 +150,7 @@ impl Check<'_> {
                 self.add(Code::Schema, "columns", what, "rename one of them, or leave it out");
             }
         }
-        if let WriteFormat::Avro {} = self.format {
+        if let WriteFormat::Avro(_) = self.format {
             for field in self.schema.fields().iter().filter(|field| !avro::is_name(field.name())) {
                 let what = format!("`{}` is no name that Avro has", field.name());
                 let hint =
@@ -212,35 +223,21 @@ impl Check<'_> {
         }
     }
 
-    /// Flat files are added to or replaced as a whole.
-    fn offered(&mut self) {
-        let flat = !matches!(self.format, WriteFormat::Delta(_));
-        let whole = matches!(
-            self.ask.change,
-            TableChange::Append {} | TableChange::Replace { scope: Replaced::All, .. }
-        );
-        if flat && !(whole && self.ask.schema_change == SchemaChange::Refuse) {
-            let what = format!("`{}` takes `append` and `overwrite`", self.format.name());
-            self.add(Code::NotOffered, "load_type", what, "use one of these, or a Delta table");
-        }
-    }
-
     /// SQL of the change, against the columns that it is about.
     fn expressions(&mut self, landing: &Landing) {
         let Landing { rows, table, .. } = landing;
         let merge = match self.ask.change {
             TableChange::Merge(merge) => merge,
-            TableChange::Replace { scope: Replaced::Predicate(sql), .. } => {
+            TableChange::Replace { scope, .. } => {
+                let Some(sql) = scope.predicate().filter(|_| self.is_table()) else { return };
                 let scope = Scope::table(Arc::clone(rows));
-                if let Err(Mistake { what, hint }) = Expression::predicate(sql, &scope) {
+                if let Err(Mistake { what, hint }) = Expression::predicate(&sql, &scope) {
                     let what = format!("nothing can be replaced where {sql}: {what}");
                     self.add(Code::WrongValue, "load_type", what, hint);
                 }
                 return;
             }
-            TableChange::Create { .. } | TableChange::Append {} | TableChange::Replace { .. } => {
-                return;
-            }
+            TableChange::Create { .. } | TableChange::Append {} => return,
         };
         if let Some(sql) = &merge.delete_when {
             self.condition("delete_when", sql, &Scope::table(Arc::clone(rows)));

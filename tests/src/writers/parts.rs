@@ -1,0 +1,572 @@
+//! Parts of flat targets that are replaced: partitions of the batch, one partition, the run's date folder. States of a crash first,
+//! then races, then other people's files. Rows are read as a source reads them, which goes by the manifests.
+
+mod dates;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::fs::File;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::ArrayRef;
+use arrow::array::Int64Array;
+use arrow::array::RecordBatch;
+use arrow::util::display::array_value_to_string;
+use wasmhost::flow::WriteFormat;
+use wasmhost::name::ColumnName;
+use wasmhost::source::Files;
+use wasmhost::storage::address::Address;
+use wasmhost::storage::target::TargetState;
+use wasmhost::storage::target::inspect;
+use wasmhost::table::Commit;
+use wasmhost::table::Scope;
+use wasmhost::table::TableChange;
+use wasmhost::writer::Target;
+use wasmhost::writer::WriteError;
+
+use super::APPEND;
+use super::ODD_VALUES;
+use super::OVERWRITE;
+use super::by_group;
+use super::counts;
+use super::exchange::reader;
+use super::exchange::source;
+use super::formats;
+use super::prepared;
+use super::rows;
+use super::run;
+use super::target;
+use super::tree;
+use super::written;
+
+const PARTITIONS: TableChange =
+    TableChange::Replace { scope: Scope::Partitions, allow_empty: false };
+
+type Rows = [(i64, Option<&'static str>)];
+
+/// Flat formats that tell rows by footers, by manifests, and one whose files are of several kinds.
+fn flat() -> Vec<WriteFormat> {
+    formats()[1..].to_vec()
+}
+
+fn to(path: &Path, format: &WriteFormat, run_id: &str, change: TableChange) -> Target {
+    by_group(target(path, format, run_id, change))
+}
+
+fn load(target: Target, batch: &Rows) -> Result<(wasmhost::table::Counts, Commit), WriteError> {
+    run(written(target, &[rows(batch)]))
+}
+
+/// `id|g` as a source reads them.
+fn seen(path: &Path, format: &WriteFormat) -> Vec<String> {
+    let mut source = source(path, reader(format), &rows(&[]));
+    source.allow_missing = true;
+    let found = Files::discover(&source).unwrap();
+    let mut files = Files::open(found, 100);
+    let mut lines = Vec::new();
+    while let Some(batch) = files.next_batch().unwrap() {
+        let batch = batch.rows;
+        let value = |name: &str, row| {
+            let column = batch.column_by_name(name).unwrap();
+            if column.is_null(row) {
+                return "-".to_owned();
+            }
+            array_value_to_string(column, row).unwrap()
+        };
+        lines.extend(
+            (0..batch.num_rows()).map(|row| format!("{}|{}", value("id", row), value("g", row))),
+        );
+    }
+    lines.sort();
+    lines
+}
+
+/// The rows that an overwrite would count.
+fn rows_known(path: &Path, format: &WriteFormat) -> Option<u64> {
+    match run(inspect(&Address::Disk(path.to_owned()), format)).unwrap().state {
+        TargetState::Folder(folder) => folder.rows,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// All visible files with their bytes.
+fn data(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let visible = |file: &Path| {
+        let inside = file.strip_prefix(path).unwrap();
+        !inside.to_str().unwrap().starts_with(['.', '_'])
+    };
+    let files = tree(path).into_iter();
+    files.filter(|(file, _)| file.is_file() && visible(file)).collect()
+}
+
+/// Puts files that were removed back, as they are while a run has not deleted them yet.
+fn put_back(files: &BTreeMap<PathBuf, Vec<u8>>, times: &BTreeMap<PathBuf, std::time::SystemTime>) {
+    for (file, bytes) in files.iter().filter(|(file, _)| !file.exists()) {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, bytes).unwrap();
+        File::options().write(true).open(file).unwrap().set_modified(times[file]).unwrap();
+    }
+}
+
+fn times(files: &BTreeMap<PathBuf, Vec<u8>>) -> BTreeMap<PathBuf, std::time::SystemTime> {
+    let time = |file: &PathBuf| (file.clone(), fs::metadata(file).unwrap().modified().unwrap());
+    files.keys().map(time).collect()
+}
+
+const TABLE: &Rows = &[(1, Some("a")), (2, Some("a")), (3, Some("b")), (4, None)];
+
+/// A target with `TABLE`, of two runs.
+fn there(path: &Path, format: &WriteFormat) {
+    let _ = load(to(path, format, "t1", APPEND), &TABLE[..1]).unwrap();
+    let _ = load(to(path, format, "t2", APPEND), &TABLE[1..]).unwrap();
+}
+
+#[test]
+fn a_run_that_died_before_its_manifest_has_replaced_nothing() {
+    for format in flat() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        there(&path, &format);
+        let (old, times) = (data(&path), times(&data(&path)));
+        let _ = load(to(&path, &format, "r", PARTITIONS), &[(9, Some("a"))]).unwrap();
+        // The new files are in place, the manifest is not, the old files are.
+        fs::remove_file(path.join("_wasmhost/r.json")).unwrap();
+        put_back(&old, &times);
+        assert_eq!(data(&path).len(), old.len() + 1, "{}", format.name());
+        assert_eq!(seen(&path, &format), ["1|a", "2|a", "3|b", "4|-"], "{}", format.name());
+        assert_eq!(rows_known(&path, &format), Some(4), "{}", format.name());
+        // The retry lands once, over what the first try left.
+        let (counted, commit) =
+            load(to(&path, &format, "r", PARTITIONS), &[(8, Some("a"))]).unwrap();
+        assert_eq!((counted, matches!(commit, Commit::Applied(..))), (counts(1, 2), true));
+        assert_eq!(seen(&path, &format), ["3|b", "4|-", "8|a"], "{}", format.name());
+        assert_eq!(data(&path).len(), 3, "nothing is left: {:?}", data(&path).keys());
+    }
+}
+
+#[test]
+fn a_run_that_died_behind_its_manifest_has_replaced_all_that_it_should() {
+    for format in flat() {
+        for next in ["retry", "append", "partitions", "overwrite"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("t");
+            there(&path, &format);
+            // Somebody else's file among those that go: it has no name of ours.
+            let ours = data(&path)
+                .keys()
+                .find(|file| file.parent().unwrap().ends_with("g=a"))
+                .unwrap()
+                .clone();
+            let ending = ours.to_str().unwrap().rsplit_once('.').unwrap().1.to_owned();
+            let theirs = ours.with_file_name(format!("theirs.{ending}"));
+            fs::copy(&ours, &theirs).unwrap();
+            let (old, times) = (data(&path), times(&data(&path)));
+            let (counted, _) =
+                load(to(&path, &format, "r", PARTITIONS), &[(9, Some("a"))]).unwrap();
+            // Only footers tell the rows of other people's files.
+            let deleted = matches!(format, WriteFormat::Parquet(_)).then_some(3);
+            assert_eq!(counted.rows_deleted, deleted, "{}", format.name());
+            assert_eq!(data(&path).len(), 3, "{}", format.name());
+            put_back(&old, &times);
+            assert_eq!(data(&path).len(), 6, "{}", format.name());
+            assert_eq!(seen(&path, &format), ["3|b", "4|-", "9|a"], "{}", format.name());
+            assert_eq!(rows_known(&path, &format), Some(3), "{}", format.name());
+            // Whoever comes next does not count them either, and deletes them.
+            let (after, files) = match next {
+                "retry" => {
+                    let again =
+                        load(to(&path, &format, "r", PARTITIONS), &[(9, Some("a"))]).unwrap();
+                    assert_eq!(again.1, Commit::AlreadyApplied(None));
+                    (vec!["3|b", "4|-", "9|a"], 3)
+                }
+                "append" => {
+                    let _ = load(to(&path, &format, "n", APPEND), &[(5, Some("a"))]).unwrap();
+                    (vec!["3|b", "4|-", "5|a", "9|a"], 4)
+                }
+                "partitions" => {
+                    let (counted, _) =
+                        load(to(&path, &format, "n", PARTITIONS), &[(5, Some("a"))]).unwrap();
+                    assert_eq!(counted, counts(1, 1), "{}", format.name());
+                    (vec!["3|b", "4|-", "5|a"], 3)
+                }
+                _ => {
+                    let (counted, _) =
+                        load(to(&path, &format, "n", OVERWRITE), &[(5, Some("a"))]).unwrap();
+                    assert_eq!(counted, counts(1, 3), "{}", format.name());
+                    (vec!["5|a"], 1)
+                }
+            };
+            assert_eq!(seen(&path, &format), after, "{}: {next}", format.name());
+            assert_eq!(data(&path).len(), files, "{}: {next}", format.name());
+        }
+    }
+}
+
+#[test]
+fn a_file_that_somebody_puts_where_one_was_replaced_counts() {
+    let format = &formats()[1];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    there(&path, format);
+    let ours =
+        data(&path).keys().find(|file| file.parent().unwrap().ends_with("g=b")).unwrap().clone();
+    let theirs = path.join("g=a/theirs.parquet");
+    fs::copy(&ours, &theirs).unwrap();
+    let _ = load(to(&path, format, "r", PARTITIONS), &[(9, Some("a"))]).unwrap();
+    assert!(!theirs.exists());
+    fs::copy(&ours, &theirs).unwrap();
+    File::options()
+        .write(true)
+        .open(&theirs)
+        .unwrap()
+        .set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1))
+        .unwrap();
+    assert_eq!(seen(&path, format), ["3|a", "3|b", "4|-", "9|a"]);
+    let _ = load(to(&path, format, "n", APPEND), &[]).unwrap();
+    assert!(theirs.exists(), "it is nobody's to delete");
+}
+
+#[test]
+fn a_manifest_that_cannot_be_written_leaves_everything_as_it_was() {
+    for format in flat() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        there(&path, &format);
+        // Where the manifest is written before it gets its name.
+        fs::create_dir(path.join("_wasmhost/.r.json.tmp")).unwrap();
+        let before = tree(folder.path());
+        let error = load(to(&path, &format, "r", PARTITIONS), &[(9, Some("a")), (8, Some("new"))])
+            .unwrap_err();
+        assert!(matches!(error, WriteError::Storage(_)), "{}: {error}", format.name());
+        assert_eq!(tree(folder.path()), before, "{}", format.name());
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_moved_takes_those_before_it_back() {
+    for format in flat() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        there(&path, &format);
+        let before = tree(folder.path());
+        let batch = [rows(&[(9, Some("a")), (8, Some("new"))])];
+        let prepared = run(prepared(to(&path, &format, "r", PARTITIONS), &batch)).unwrap();
+        // A folder stands where the second file should go.
+        let staged = tree(&path.join(".wasmhost-r/g=new"));
+        let name = staged.keys().next().unwrap().file_name().unwrap().to_owned();
+        fs::create_dir_all(path.join("g=new").join(name)).unwrap();
+        let error = run(prepared.commit()).unwrap_err();
+        assert!(matches!(error, WriteError::Storage(_)), "{}: {error}", format.name());
+        fs::remove_dir_all(path.join("g=new")).unwrap();
+        assert_eq!(tree(folder.path()), before, "{}", format.name());
+    }
+}
+
+#[test]
+fn partitions_are_replaced_only_as_they_were_judged() {
+    for format in flat() {
+        for (change, id, group, is_conflict) in [
+            (APPEND, 20, "a", true),
+            (PARTITIONS, 20, "a", true),
+            (APPEND, 20, "b", false),
+            (PARTITIONS, 20, "b", false),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("t");
+            there(&path, &format);
+            let ended = run(async {
+                let judged = to(&path, &format, "r", PARTITIONS);
+                let judged = prepared(judged, &[rows(&[(9, Some("a"))])]).await.unwrap();
+                let other = to(&path, &format, "other", change.clone());
+                let _ = written(other, &[rows(&[(id, Some(group))])]).await.unwrap();
+                judged.commit().await
+            });
+            let name = format.name();
+            match is_conflict {
+                true => {
+                    let error = ended.unwrap_err();
+                    assert!(matches!(error, WriteError::Conflict { .. }), "{name}: {error}");
+                    let left = seen(&path, &format);
+                    assert!(
+                        left.contains(&"20|a".to_owned()) && !left.contains(&"9|a".to_owned()),
+                        "{left:?}"
+                    );
+                    assert!(!path.join(".wasmhost-r").exists(), "nothing is left of it");
+                    // Run again, it judges what is there now.
+                    let there = left.iter().filter(|line| line.ends_with("|a")).count() as u64;
+                    let (counted, _) =
+                        load(to(&path, &format, "r", PARTITIONS), &[(9, Some("a"))]).unwrap();
+                    assert_eq!(counted, counts(1, there), "{name}");
+                    assert_eq!(seen(&path, &format), ["3|b", "4|-", "9|a"], "{name}");
+                }
+                false => {
+                    assert_eq!(ended.unwrap(), Commit::Applied(counts(1, 2), None), "{name}");
+                    let left = seen(&path, &format);
+                    assert!(
+                        left.contains(&"20|b".to_owned()) && left.contains(&"9|a".to_owned()),
+                        "{left:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn of_many_that_replace_a_partition_at_once_one_has_it() {
+    let format = &formats()[2];
+    for _ in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        there(&path, format);
+        let ready: Vec<_> = (0..8)
+            .map(|n| {
+                let to = to(&path, format, &format!("r{n}"), PARTITIONS);
+                run(prepared(to, &[rows(&[(100 + n, Some("a"))])])).unwrap()
+            })
+            .collect();
+        let landed: Vec<bool> = std::thread::scope(|scope| {
+            let commits: Vec<_> =
+                ready.into_iter().map(|one| scope.spawn(|| run(one.commit()).is_ok())).collect();
+            commits.into_iter().map(|commit| commit.join().unwrap()).collect()
+        });
+        assert_eq!(landed.iter().filter(|landed| **landed).count(), 1, "{landed:?}");
+        let winner = 100 + landed.iter().position(|landed| *landed).unwrap();
+        assert_eq!(
+            seen(&path, format),
+            [format!("{winner}|a"), "3|b".to_owned(), "4|-".to_owned()]
+        );
+    }
+}
+
+/// What a folder holds besides, and what a batch of partition `a` says to it: the error's words, or nothing.
+fn check_foreign(before: impl FnOnce(&Path), right: &str) {
+    let format = &formats()[2];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    there(&path, format);
+    before(&path);
+    let files = tree(folder.path());
+    let ended = load(to(&path, format, "r", PARTITIONS), &[(9, Some("a"))]);
+    match ended {
+        Ok(_) => {
+            assert_eq!(right, "");
+            // What was there in other partitions is as it was, byte for byte.
+            for (file, bytes) in files
+                .iter()
+                .filter(|(file, _)| file.is_file() && !file.starts_with(path.join("g=a")))
+            {
+                assert_eq!(&fs::read(file).unwrap(), bytes, "{}", file.display());
+            }
+        }
+        Err(error) => {
+            assert!(error.is_users(), "{error}");
+            let error = error.to_string().replace(path.to_str().unwrap(), "T");
+            assert!(!right.is_empty() && error.contains(right), "{error}");
+            assert_eq!(tree(folder.path()), files, "nothing was touched");
+        }
+    }
+}
+
+#[test]
+fn other_peoples_files_are_replaced_left_alone_or_in_the_way() {
+    let put = |name: &'static str| {
+        move |path: &Path| {
+            fs::create_dir_all(path.join(name).parent().unwrap()).unwrap();
+            fs::write(path.join(name), "id\n7\n").unwrap();
+        }
+    };
+    check_foreign(put("g=a/theirs.csv"), "");
+    check_foreign(put("g=b/theirs.csv"), "");
+    check_foreign(put("g=b/.hidden"), "");
+    check_foreign(put("_SUCCESS"), "");
+    check_foreign(
+        put("g=a/.theirs.csv.crc"),
+        "T: path: the part that is replaced holds files that are not the destination's: `g=a/.theirs.csv.crc` [wrong-value]\n  hint: move them away",
+    );
+    check_foreign(put("g=a/deeper/_x"), "not the destination's: `g=a/deeper/_x`");
+    check_foreign(
+        put("g=b/notes.txt"),
+        "the folder holds files of another format: `g=b/notes.txt`",
+    );
+    check_foreign(put("theirs.csv"), "T/theirs.csv: its folders do not name the partition columns");
+    check_foreign(put("x=1/theirs.csv"), "its folders do not name the partition columns");
+    check_foreign(
+        |path| {
+            fs::rename(path.join("g=a"), path.parent().unwrap().join("elsewhere")).unwrap();
+            std::os::unix::fs::symlink("../elsewhere", path.join("g=a")).unwrap();
+        },
+        "the part that is replaced holds files that are not the destination's: `g=a`",
+    );
+    // Another spelling of the same value is the same partition.
+    let format = &formats()[2];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    for name in ["g=North West", "g=a%20b"] {
+        fs::create_dir_all(path.join(name)).unwrap();
+        fs::write(path.join(name).join("theirs.csv"), "id\n7\n").unwrap();
+    }
+    for (n, value) in ["North West", "a%20b", "a b"].into_iter().enumerate() {
+        let _ = load(to(&path, format, &format!("r{n}"), PARTITIONS), &[(n as i64, Some(value))])
+            .unwrap();
+    }
+    assert_eq!(seen(&path, format), ["0|North West", "1|a%20b", "2|a b"]);
+}
+
+#[test]
+fn partitions_of_the_batch_are_replaced_and_no_others() {
+    for format in flat() {
+        for (staged, after, deleted) in [
+            (&[][..], vec!["1|a", "2|a", "3|b", "4|-"], 0),
+            (&[(9, Some("a"))], vec!["3|b", "4|-", "9|a"], 2),
+            (&[(9, Some("c"))], vec!["1|a", "2|a", "3|b", "4|-", "9|c"], 0),
+            (&[(9, None)], vec!["1|a", "2|a", "3|b", "9|-"], 1),
+            (&[(8, None), (9, Some("b"))], vec!["1|a", "2|a", "8|-", "9|b"], 2),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("t");
+            there(&path, &format);
+            let old = data(&path);
+            let (counted, _) = load(to(&path, &format, "r", PARTITIONS), staged).unwrap();
+            assert_eq!(
+                counted,
+                counts(staged.len() as u64, deleted),
+                "{}: {staged:?}",
+                format.name()
+            );
+            assert_eq!(seen(&path, &format), after, "{}: {staged:?}", format.name());
+            let new = data(&path);
+            let kept = old.iter().filter(|(file, bytes)| new.get(*file) == Some(bytes));
+            assert_eq!(
+                kept.count(),
+                old.len() - usize::from(deleted > 0) * old.len().min(deleted as usize),
+                "{}: others stay byte for byte",
+                format.name()
+            );
+            // A stranger who does not know manifests sees the same.
+            assert_eq!(super::lines(&path, &format), after, "{}", format.name());
+            let before = tree(folder.path());
+            let (_, again) = load(to(&path, &format, "r", PARTITIONS), staged).unwrap();
+            assert_eq!((again, tree(folder.path())), (Commit::AlreadyApplied(None), before));
+        }
+        // Where there is nothing yet, it is made.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/t");
+        let _ = load(to(&path, &format, "r", PARTITIONS), TABLE).unwrap();
+        assert_eq!(seen(&path, &format), ["1|a", "2|a", "3|b", "4|-"]);
+    }
+}
+
+#[test]
+fn partition_values_with_special_characters_are_replaced_one_by_one() {
+    for format in flat() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let mut values: Vec<_> = ODD_VALUES.iter().map(|value| (1, Some(*value))).collect();
+        values.push((1, None));
+        let _ = run(written(to(&path, &format, "a", APPEND), &[rows(&values)])).unwrap();
+        for (n, (_, value)) in values.iter().enumerate() {
+            let id = 100 + n as i64;
+            let target = to(&path, &format, &format!("r{n}"), PARTITIONS);
+            let (counted, _) = run(written(target, &[rows(&[(id, *value)])])).unwrap();
+            assert_eq!(counted, counts(1, 1), "{value:?}");
+        }
+        let line = |(n, (_, value)): (usize, &(i64, Option<&str>))| {
+            format!("{}|{}", 100 + n, value.unwrap_or("-"))
+        };
+        let mut right: Vec<_> = values.iter().enumerate().map(line).collect();
+        right.sort();
+        assert_eq!(seen(&path, &format), right, "{}", format.name());
+    }
+}
+
+fn one(value: &str, allow_empty: bool) -> TableChange {
+    let column = ColumnName::new("g").unwrap();
+    TableChange::Replace {
+        scope: Scope::Partition { column, value: value.to_owned() },
+        allow_empty,
+    }
+}
+
+#[test]
+fn one_partition_is_replaced_by_rows_of_it_only() {
+    for format in flat() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        there(&path, &format);
+        let before = tree(folder.path());
+        let name = format.name();
+        for (batch, right) in [
+            (
+                &[(9, Some("a")), (8, Some("b")), (7, None)][..],
+                "2 row(s) are not among those that are replaced, where `g` is `a`",
+            ),
+            (&[], "`allow_empty: true`"),
+        ] {
+            let error = load(to(&path, &format, "r", one("a", false)), batch).unwrap_err();
+            assert!(error.is_users() && error.to_string().contains(right), "{name}: {error}");
+            assert_eq!(tree(folder.path()), before, "{name}");
+        }
+        let (counted, _) =
+            load(to(&path, &format, "r", one("a", false)), &[(9, Some("a"))]).unwrap();
+        assert_eq!(counted, counts(1, 2), "{name}");
+        assert_eq!(seen(&path, &format), ["3|b", "4|-", "9|a"], "{name}");
+        let (counted, _) = load(to(&path, &format, "s", one("a", true)), &[]).unwrap();
+        assert_eq!(counted, counts(0, 1), "{name}");
+        assert_eq!(seen(&path, &format), ["3|b", "4|-"], "{name}");
+        assert!(!path.join("g=a").exists(), "{name}");
+        let refused = load(to(&path, &format, "s", one("", true)), &[]).unwrap_err().to_string();
+        assert!(
+            refused.contains("partition_value: `partition_value` is no value of `g`"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn one_partition_of_several_columns_has_all_below_it() {
+    let format = &formats()[1];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    let batch = |rows: &[(i64, i64, i64)]| {
+        let column = |at: fn(&(i64, i64, i64)) -> i64| {
+            Arc::new(Int64Array::from_iter_values(rows.iter().map(at))) as ArrayRef
+        };
+        RecordBatch::try_from_iter([
+            ("id", column(|row| row.0)),
+            ("y", column(|row| row.1)),
+            ("m", column(|row| row.2)),
+        ])
+        .unwrap()
+    };
+    let names = |names: [&str; 2]| names.map(|name| ColumnName::new(name).unwrap()).to_vec();
+    let to = |run_id, change| Target {
+        schema: batch(&[]).schema(),
+        partition_columns: names(["y", "m"]),
+        ..target(&path, format, run_id, change)
+    };
+    let one = |column: &str, value: &str| TableChange::Replace {
+        scope: Scope::Partition {
+            column: ColumnName::new(column).unwrap(),
+            value: value.to_owned(),
+        },
+        allow_empty: false,
+    };
+    let _ = run(written(to("t", APPEND), &[batch(&[(1, 2013, 1), (2, 2013, 2), (3, 2014, 1)])]))
+        .unwrap();
+    // As other tools spell it.
+    let (counted, _) = run(written(to("a", one("y", "02013")), &[batch(&[(9, 2013, 7)])])).unwrap();
+    assert_eq!(counted, counts(1, 2));
+    let (counted, _) = run(written(to("b", one("m", "1")), &[batch(&[(8, 2015, 1)])])).unwrap();
+    assert_eq!(counted, counts(1, 1));
+    let folders: Vec<_> = data(&path)
+        .into_keys()
+        .map(|file| file.parent().unwrap().strip_prefix(&path).unwrap().display().to_string())
+        .collect();
+    assert_eq!(folders, ["y=2013/m=7", "y=2015/m=1"]);
+    let refused = run(prepared(to("c", one("y", "MMXIII")), &[])).err().unwrap().to_string();
+    assert!(refused.contains("`partition_value` is no value of `y`: `MMXIII` is not"), "{refused}");
+}
