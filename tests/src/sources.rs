@@ -51,6 +51,7 @@ pub(crate) fn source(path: &Path, format: ReadFormat) -> Source {
         allow_missing: false,
         recursive: true,
         path_glob_filter: None,
+        filter: None,
         source_complete: false,
         at: Place::field("flow.yaml", "source"),
     }

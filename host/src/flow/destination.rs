@@ -11,6 +11,7 @@ use super::connection::Connections;
 use super::connection::format_and_place;
 use super::destinations::DESTINATION;
 use super::layout;
+use super::loading::Completeness;
 use super::loading::Loading;
 use super::loading::load_type;
 use super::location::Folder;
@@ -47,7 +48,7 @@ pub(super) fn destinations<'a>(
     flow: &Fields<'a>,
     connections: &Connections<'a>,
     folder: &Folder,
-    source_complete: Option<bool>,
+    completeness: Option<Completeness>,
 ) -> Vec<Written> {
     let report = scope.report;
     let Some(found) = flow.get("destinations") else { return Vec::new() };
@@ -61,15 +62,14 @@ pub(super) fn destinations<'a>(
                 .filter_map(|(index, item)| {
                     let spot = found.spot.item(index, item.at);
                     let name = format!("d{index}");
-                    let read =
-                        read(scope, item, &spot, &name, connections, folder, source_complete);
+                    let read = read(scope, item, &spot, &name, connections, folder, completeness);
                     scope.read(read)
                 })
                 .collect()
         }
         Shape::Map(_) => {
             let spot = flow.key_of("destinations");
-            let read = read(scope, found.node, &spot, "d0", connections, folder, source_complete);
+            let read = read(scope, found.node, &spot, "d0", connections, folder, completeness);
             scope.read(read).into_iter().collect()
         }
         _ => {
@@ -135,7 +135,7 @@ fn read<'a>(
     default_name: &str,
     connections: &Connections<'a>,
     folder: &Folder,
-    source_complete: Option<bool>,
+    completeness: Option<Completeness>,
 ) -> Option<Written> {
     let report = scope.report;
     let mut fields = Fields::open(report, &DESTINATION, node, spot)?;
@@ -173,7 +173,7 @@ fn read<'a>(
             None if fields.is_attempted("partition_columns") => None,
             None => Some(&[]),
         },
-        source_complete,
+        completeness,
     });
     let load = loading.as_ref().and_then(Loading::read);
     let projection = Projection {

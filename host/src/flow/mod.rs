@@ -144,6 +144,8 @@ pub struct Source {
     pub recursive: bool,
     /// Which file names of a folder are read.
     pub path_glob_filter: Option<String>,
+    /// SQL over all columns of the source, also those that are not wanted: the rows for which it is true are read.
+    pub filter: Option<String>,
     /// Whether it holds the full current state, so that what it lacks is gone.
     pub source_complete: bool,
     /// Where the flow says so.

@@ -52,6 +52,12 @@ pub(super) fn read<'a>(
         own.verify();
     }
     let source_complete = source_complete(report, &fields);
+    let filter = fields.sql("filter");
+    if source_complete && fields.get("filter").is_some() {
+        let what =
+            "`filter` leaves rows out, and `source_complete: true` says that none is missing";
+        report.add_hint(Code::Contradiction, &fields.key_of("filter"), what, "keep one of them");
+    }
     let columns = fields.names("columns");
     let hints = fields.types("schema_hints");
     let recursive = fields.flag("recursive");
@@ -86,6 +92,7 @@ pub(super) fn read<'a>(
         allow_missing: options.flag("allow_missing").is_some_and(|flag| flag.value),
         recursive: recursive.is_none_or(|flag| flag.value),
         path_glob_filter: path_glob_filter.map(|glob| glob.value),
+        filter: filter.map(|sql| sql.value),
         source_complete,
         at: report.place(spot),
     })

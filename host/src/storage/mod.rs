@@ -4,6 +4,7 @@
 
 pub mod avro;
 pub mod binary;
+pub mod bounds;
 mod claims;
 pub mod csv;
 pub mod delta;

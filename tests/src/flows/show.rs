@@ -75,6 +75,7 @@ fn source(source: &Source) -> String {
         allow_missing,
         recursive,
         path_glob_filter,
+        filter,
         source_complete,
         at,
     } = source;
@@ -90,6 +91,7 @@ fn source(source: &Source) -> String {
     )
     .unwrap();
     path_glob_filter.iter().for_each(|glob| write!(out, ", only {glob}").unwrap());
+    filter.iter().for_each(|sql| write!(out, ", where {sql}").unwrap());
     if *source_complete {
         write!(out, ", complete").unwrap();
     }

@@ -142,6 +142,7 @@ fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Source {
         allow_missing: false,
         recursive: true,
         path_glob_filter: None,
+        filter: None,
         source_complete: false,
         at: Place::default(),
     }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use deltalake::kernel::LogicalFileView;
 use deltalake::kernel::Remove;
 use futures::StreamExt;
 use serde_json::Map;
@@ -36,6 +37,18 @@ impl Snapshot {
     /// # Errors
     /// Where the log cannot be read, and where a file lies outside of the table's folder.
     pub async fn files(&self) -> Result<Vec<StoredFile>, StorageError> {
+        let files = self.files_and(|_| ()).await?;
+        Ok(files.into_iter().map(|(file, ())| file).collect())
+    }
+
+    /// The same, each with what `more` sees in its entry.
+    ///
+    /// # Errors
+    /// As [`Self::files`].
+    pub(super) async fn files_and<T>(
+        &self,
+        more: impl Fn(&LogicalFileView) -> T,
+    ) -> Result<Vec<(StoredFile, T)>, StorageError> {
         let failed = || StorageError::library(&self.path, "read the table's list of files");
         let state = self.table.snapshot().map_err(failed())?;
         let columns = state.metadata().partition_columns().to_vec();
@@ -56,14 +69,16 @@ impl Snapshot {
             let mut map = view.partition_values_map();
             // The protocol knows no empty text here: it is NULL.
             let value = |name: &String| map.remove(name).flatten().filter(|text| !text.is_empty());
-            files.push(StoredFile {
+            let more = more(&view);
+            let file = StoredFile {
                 path: self.path.join(&inner),
                 values: columns.iter().map(value).collect(),
                 bytes: u64::try_from(view.size()).unwrap_or_default(),
                 rows: view.num_records().map(|rows| (rows as u64).saturating_sub(hidden)),
                 hides_rows: vector.is_some(),
                 remove: view.remove_action(true),
-            });
+            };
+            files.push((file, more));
         }
         files.reverse();
         Ok(files)
