@@ -27,6 +27,7 @@ use wasmhost::source::Files;
 pub(crate) fn csv() -> CsvRead {
     CsvRead {
         header: true,
+        names: None,
         delimiter: b',',
         quote: b'"',
         escape: None,
@@ -233,6 +234,53 @@ fn csv_options_are_followed() {
         },
         "id Utf8, price Decimal128(9, 2)\nDIR/a.csv#1: 7|1.50",
     );
+}
+
+#[test]
+fn csv_without_a_header_has_the_columns_of_its_schema_by_position() {
+    let named = |names: &[&str]| {
+        let names = Some(names.iter().map(|name| column(name)).collect());
+        ReadFormat::Csv(CsvRead { header: false, names, ..csv() })
+    };
+    let fields = "a delimiter within a field needs quotes around the field";
+    for (files, right) in [
+        (
+            &[("a.csv", "1,x\n2,y\n3\n")][..],
+            format!("DIR/a.csv:3: the record has 1 field, `schema` 2 [data]\n  hint: {fields}"),
+        ),
+        (
+            &[("a.csv", "1,x,\"more\nof it\"\n2,y\n")],
+            format!("DIR/a.csv:1: the record has 3 fields, `schema` 2 [data]\n  hint: {fields}"),
+        ),
+        (
+            &[("a.csv", "1,x\n"), ("b.csv", "\n2,y,z\n")],
+            format!("DIR/b.csv:2: the record has 3 fields, `schema` 2 [data]\n  hint: {fields}"),
+        ),
+        (
+            &[("a.csv", "")],
+            "DIR/a.csv: it is empty [data]\n  hint: a file without rows has a header; leave out files that have nothing".to_owned(),
+        ),
+        // The first record is no header, even if it looks like one.
+        (
+            &[("a.csv", "zip,name\n00501,x\n"), ("b.csv", "7,y\n")],
+            "zip Utf8, name Utf8\nDIR/a.csv#1: zip|name  00501|x\nDIR/b.csv#1: 7|y".to_owned(),
+        ),
+    ] {
+        check(files, named(&["zip", "name"]), |_| {}, &right);
+    }
+    check(
+        &[("a.csv", "1,x,2.50\n")],
+        named(&["id", "name", "price"]),
+        |source| {
+            source.columns = Some(vec![column("price"), column("id")]);
+            source.schema_hints =
+                [(column("price"), DataType::Decimal128(9, 2)), (column("id"), DataType::Utf8)]
+                    .into();
+        },
+        "price Decimal128(9, 2), id Utf8\nDIR/a.csv#1: 2.50|1",
+    );
+    // Where no file is there, the columns still are.
+    check(&[], named(&["b", "a"]), |source| source.allow_missing = true, "b Utf8, a Utf8");
 }
 
 #[test]

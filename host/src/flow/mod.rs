@@ -193,8 +193,11 @@ pub enum AsOf {
 /// Options of reading CSV.
 #[derive(Debug, Clone, Serialize)]
 pub struct CsvRead {
-    /// Whether the first line names the columns (default true). Without it they are `column_1`, `column_2`, ….
+    /// Whether the first line names the columns (default true).
     pub header: bool,
+    /// What the columns are called where no line says so, one for each field; `column_1`, `column_2`, … where `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<Vec<ColumnName>>,
     /// The delimiter, one ASCII character.
     pub delimiter: u8,
     /// The quote, one ASCII character.

@@ -34,7 +34,12 @@ pub(super) static READ_OPTIONS: Block = Block {
             "How many rows inference looks at; all by default.",
         )
         .formats(&["csv", "jsonl", "json"]),
-        field("schema", Kind::Types, "The columns' types, as `schema_hints`.").formats(&["csv"]),
+        field(
+            "schema",
+            Kind::TypesOrNames,
+            "With `header: false`, the columns in the order of the fields: a map from name to type, or a list of names. With a header, types as in `schema_hints`.",
+        )
+        .formats(&["csv"]),
         field("merge_schema", Kind::Bool, "Whether files may lack columns of other files.")
             .formats(&["csv", "parquet", "jsonl", "json", "arrow", "avro", "orc"])
             .aliases(&["mergeSchema"]),

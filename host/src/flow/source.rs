@@ -166,8 +166,10 @@ fn schema_hints(
     options: &Fields<'_>,
 ) -> BTreeMap<ColumnName, DataType> {
     let mut types = BTreeMap::new();
-    let declared = options.types("schema");
-    for (column, data_type) in hints.into_iter().chain(declared).flat_map(|types| types.value) {
+    let declared = options.types_or_names("schema").map(|schema| schema.value).unwrap_or_default();
+    let declared = declared.into_iter().filter_map(|(column, of)| Some((column, of?)));
+    let hints = hints.map(|types| types.value).unwrap_or_default();
+    for (column, data_type) in hints.into_iter().chain(declared) {
         if let Some(other) = types.insert(column.value.clone(), data_type.clone())
             && other != data_type
         {
@@ -185,8 +187,10 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
         .map(|rows| usize::try_from(rows.value).unwrap_or(usize::MAX));
     Some(match format {
         "csv" => {
+            let header = options.flag("header").is_none_or(|flag| flag.value);
             let csv = CsvRead {
-                header: options.flag("header").is_none_or(|flag| flag.value),
+                header,
+                names: column_names(report, options, header),
                 delimiter: options.character("delimiter").map_or(b',', |c| c.value),
                 quote: options.character("quote").map_or(b'"', |c| c.value),
                 escape: options.character("escape").map(|c| c.value),
@@ -201,12 +205,6 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
                 let what = "`delimiter` and `quote` are the same character";
                 report.add(Code::Contradiction, &options.key_of("delimiter"), what);
             }
-            if !csv.header && options.get("schema").is_some() {
-                let what = "`schema` for files without a header (names by position) is not in this version";
-                let hint =
-                    "the columns are `column_1`, `column_2`, …: give them types by `schema_hints`";
-                report.add_hint(Code::NotOffered, &options.key_of("schema"), what, hint);
-            }
             ReadFormat::Csv(csv)
         }
         "parquet" => ReadFormat::Parquet {},
@@ -219,6 +217,25 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
         "binary" => ReadFormat::Binary {},
         _ => return None,
     })
+}
+
+/// What `schema` calls the columns of files that do not say it themselves.
+fn column_names(report: &Report, options: &Fields<'_>, header: bool) -> Option<Vec<ColumnName>> {
+    let schema = options.types_or_names("schema")?;
+    if header {
+        if schema.value.iter().all(|(_, data_type)| data_type.is_none()) {
+            let what = "`schema` says no type, and the header names the columns";
+            let hint =
+                "write `header: false` where files have none, or types as in `{ id: int64 }`";
+            report.add_hint(Code::Contradiction, &options.key_of("schema"), what, hint);
+        }
+        return None;
+    }
+    if schema.value.is_empty() {
+        report.add(Code::WrongValue, &schema.spot, "`schema` names no column");
+        return None;
+    }
+    Some(schema.value.into_iter().map(|(column, _)| column.value).collect())
 }
 
 /// `encoding`, UTF-8 where nothing is said or it is wrong.

@@ -386,9 +386,13 @@ fn declared(source: &Source) -> SourceSchema {
     let field = |name, data_type: Option<&DataType>| {
         Field::new(name, data_type.cloned().unwrap_or(DataType::Utf8), true)
     };
-    let named = source
-        .columns
-        .iter()
+    let by_position = match &source.format {
+        ReadFormat::Csv(csv) => csv.names.as_ref(),
+        _ => None,
+    };
+    let named = by_position
+        .or(source.columns.as_ref())
+        .into_iter()
         .flatten()
         .filter(|name| name.as_str() != ALL && !Folders::is_lineage(name.as_str()))
         .map(|name| field(name.as_str(), source.schema_hints.get(name)));

@@ -162,6 +162,7 @@ fn plain_values_come_back_whole() {
     let csv = CsvRead {
         encoding: encoding_rs::UTF_8,
         header: true,
+        names: None,
         delimiter: b',',
         quote: b'"',
         escape: None,
