@@ -148,7 +148,12 @@ pub(super) static SOURCE: Block = Block {
         ),
         SOURCE_COMPLETE.aliases(&["read.source_complete"]),
         field("read", Kind::Block(&SOURCE_READ), "Holds `source_complete`, as some tools have it."),
-        later("query", "needs a query engine, which this version does not have").aliases(&["sql"]),
+        field(
+            "query",
+            Kind::Sql,
+            "Delta: SQL over the table, which is called `source`; its result is what the chain begins with.",
+        )
+        .aliases(&["sql"]),
         field(
             "filter",
             Kind::Sql,

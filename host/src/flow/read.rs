@@ -196,11 +196,11 @@ fn build(report: &Report, path: &Path, tree: &Node, views: &Path) -> Option<Flow
     });
     let connections = connection::connections(report, &fields, &folder);
     let components = components::components(report, &fields, &folder);
-    let Sources { main: source, others, names } =
+    let Sources { main: source, query, others, names } =
         sources::sources(report, &fields, &connections, &folder);
     let scope =
         Scope { report, components: &components, sources: names, has_unread: Cell::new(false) };
-    let transforms = steps::steps(&scope, &fields);
+    let transforms: Vec<_> = query.into_iter().chain(steps::steps(&scope, &fields)).collect();
     let rules = rules::rules(&scope, &fields);
     let max_quarantine_fraction = fields.fraction("max_quarantine_fraction");
     let quarantine = destination::quarantine(&scope, &fields, &connections, &folder);

@@ -15,6 +15,8 @@ use super::CsvRead;
 use super::JsonRead;
 use super::ReadFormat;
 use super::Source;
+use super::Step;
+use super::Work;
 use super::blocks::SOURCE;
 use super::blocks::SOURCE_READ;
 use super::connection::Connection;
@@ -30,6 +32,13 @@ use super::report::Spot;
 use super::types::ColumnTypes;
 use crate::name::ColumnName;
 use crate::problem::Code;
+use crate::problem::Place;
+
+/// A source, and the step that its own query is.
+pub(super) struct Read {
+    pub(super) source: Source,
+    pub(super) query: Option<Step>,
+}
 
 /// Reads one source.
 pub(super) fn read<'a>(
@@ -39,7 +48,7 @@ pub(super) fn read<'a>(
     spot: &Spot,
     connections: &Connections<'a>,
     folder: &Folder,
-) -> Option<Source> {
+) -> Option<Read> {
     let fields = Fields::open(report, &SOURCE, node, spot)?;
     // All that can be judged is judged, so that one problem does not hide another.
     let connection = Connection::of(report, &fields, connections, folder);
@@ -78,8 +87,9 @@ pub(super) fn read<'a>(
     options.keep_used_by(format);
     let schema_hints = schema_hints(report, hints, &options);
     let as_of = as_of(report, &fields, format);
+    let query = query(report, &fields, format, spot);
     let path = path?;
-    Some(Source {
+    let source = Source {
         name,
         path: path.value,
         format: match format {
@@ -95,7 +105,21 @@ pub(super) fn read<'a>(
         filter: filter.map(|sql| sql.value),
         source_complete,
         at: report.place(spot),
-    })
+    };
+    Some(Read { source, query })
+}
+
+/// The query over a table, as the first step of the chain; files have steps for that.
+fn query(report: &Report, fields: &Fields<'_>, format: &str, spot: &Spot) -> Option<Step> {
+    let query = fields.sql("query")?;
+    if format != "delta" {
+        let what = format!("`query` asks tables; `{format}` is none");
+        let hint = "a `sql` step does the same for files; it calls their rows `input`";
+        report.add_hint(Code::NotOffered, &fields.key_of("query"), what, hint);
+        return None;
+    }
+    let at = Place { field: spot.path.clone(), ..report.place(&query.spot) };
+    Some(Step { work: Work::Query { query: query.value }, at })
 }
 
 /// Which version of the table is asked for; files have one only.

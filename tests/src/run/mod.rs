@@ -14,6 +14,7 @@ mod layout;
 mod merges;
 mod misdeeds;
 mod page;
+mod queries;
 mod readback;
 mod reading;
 mod spilling;
