@@ -208,7 +208,7 @@ pub struct CsvRead {
     pub encoding: &'static Encoding,
     /// Fields that mean NULL. An unquoted empty field is always NULL in a column that is not text.
     pub null_values: Vec<String>,
-    /// How many rows inference looks at; all of them where `None`.
+    /// How many rows inference looks at; all of them where `None`, and at 0 columns are text.
     pub infer_schema_rows: Option<usize>,
 }
 

@@ -223,7 +223,10 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
                     .texts("null_values")
                     .map(|texts| texts.value)
                     .unwrap_or_default(),
-                infer_schema_rows,
+                infer_schema_rows: match infer_schema(report, options) {
+                    true => infer_schema_rows,
+                    false => Some(0),
+                },
             };
             if csv.delimiter == csv.quote {
                 let what = "`delimiter` and `quote` are the same character";
@@ -241,6 +244,17 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
         "binary" => ReadFormat::Binary {},
         _ => return None,
     })
+}
+
+/// Whether columns get the types that their values have.
+fn infer_schema(report: &Report, options: &Fields<'_>) -> bool {
+    let is_wanted = options.flag("infer_schema").is_none_or(|flag| flag.value);
+    if !is_wanted && options.get("infer_schema_rows").is_some() {
+        let what = "`infer_schema: false` looks at no row, `infer_schema_rows` at some";
+        let spot = options.key_of("infer_schema_rows");
+        report.add_hint(Code::Contradiction, &spot, what, "keep one of them");
+    }
+    is_wanted
 }
 
 /// What `schema` calls the columns of files that do not say it themselves.
