@@ -128,6 +128,7 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
         files,
         files_skipped,
         filter,
+        declared: source.schema_hints.keys().cloned().collect(),
         schema,
         all_columns,
         folders,

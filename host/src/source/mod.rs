@@ -5,6 +5,7 @@ mod discover;
 mod filter;
 mod folders;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -24,10 +25,12 @@ use crate::flow::CsvRead;
 use crate::flow::JsonRead;
 use crate::flow::ReadFormat;
 use crate::flow::Source;
+use crate::name::ColumnName;
 use crate::problem::Place;
 use crate::problem::Problem;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::Trust;
 use crate::storage::avro;
 use crate::storage::binary;
 use crate::storage::csv::CsvBatches;
@@ -65,6 +68,8 @@ pub struct Discovered {
     pub files_skipped: u64,
     /// The source's filter.
     filter: Option<Arc<Filter>>,
+    /// Columns whose types the flow declares.
+    declared: BTreeSet<ColumnName>,
     /// The columns wanted, in the order wanted, all nullable.
     pub schema: SchemaRef,
     /// All columns of the files, without those that folders name.
@@ -255,12 +260,14 @@ impl Files {
     }
 
     fn reader(&self, file: &SourceFile) -> Result<Reader, StorageError> {
-        let Discovered { format, all_columns, folders, filter, .. } = &self.discovered;
+        let Discovered { format, all_columns, folders, filter, declared, .. } = &self.discovered;
+        let trust = |sample: Option<usize>| Trust { is_sampled: sample.is_some(), declared };
         let at = self.next_file;
         let schema = &self.read;
         Ok(match kind(format) {
             Kind::Csv(options) => {
-                Reader::Csv(CsvBatches::open(file, options, schema, self.batch_rows)?)
+                let trust = trust(options.infer_schema_rows);
+                Reader::Csv(CsvBatches::open(file, options, schema, trust, self.batch_rows)?)
             }
             Kind::Typed(format) => {
                 let is_wanted = filter.as_ref().map(|filter| {
@@ -271,14 +278,15 @@ impl Files {
             }
             // Discovery has seen all keys, so those that are not wanted need not be decoded.
             Kind::Json(layout, options) if options.infer_schema_rows.is_none() => {
-                Reader::Json(JsonBatches::open(file, layout, schema, false, self.batch_rows)?)
+                Reader::Json(JsonBatches::open(file, layout, schema, trust(None), self.batch_rows)?)
             }
-            Kind::Json(layout, _) => {
+            Kind::Json(layout, options) => {
+                let trust = trust(options.infer_schema_rows);
                 let places = schema
                     .fields()
                     .iter()
                     .filter_map(|field| all_columns.index_of(field.name()).ok());
-                let reader = JsonBatches::open(file, layout, all_columns, true, self.batch_rows)?;
+                let reader = JsonBatches::open(file, layout, all_columns, trust, self.batch_rows)?;
                 Reader::JsonPart(reader, places.collect())
             }
         })
