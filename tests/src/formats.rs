@@ -309,6 +309,17 @@ fn compressed_text_is_read_by_what_it_begins_with() {
 }
 
 #[test]
+fn several_gzip_members_are_one_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let once = fs::read(fixture("text.csv.gz")).unwrap();
+    let twice = [once.as_slice(), once.as_slice()].concat();
+    // The second one's header is a row of it.
+    assert_eq!(read(folder.path(), "a.csv.gz", &ReadFormat::Csv(csv()), &twice), Ok(5));
+    let cut = &twice[..twice.len() - 5];
+    assert!(read(folder.path(), "a.csv.gz", &ReadFormat::Csv(csv()), cut).is_err());
+}
+
+#[test]
 fn text_in_other_encodings_is_decoded_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.csv");

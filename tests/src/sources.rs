@@ -28,6 +28,7 @@ use wasmhost::source::Files;
 pub(crate) fn csv() -> CsvRead {
     CsvRead {
         header: true,
+        names: None,
         delimiter: b',',
         quote: b'"',
         escape: None,
@@ -53,6 +54,7 @@ pub(crate) fn source(path: &Path, format: ReadFormat) -> Source {
         allow_missing: false,
         recursive: true,
         path_glob_filter: None,
+        filter: None,
         source_complete: false,
         at: Place::field("flow.yaml", "source"),
     }
@@ -213,7 +215,7 @@ fn csv_options_are_followed() {
         |_| {},
         "column_1 Int64, column_2 Utf8\nDIR/a.csv#1: 1|x  2|y",
     );
-    let late = "a Int64\nDIR/a.csv#1: 1  2\nDIR/a.csv: column `a`: row 4: `4.5` is not int64 [data]\n  hint: name the column's type in `schema_hints`, or what means NULL in `null_values`";
+    let late = "a Int64\nDIR/a.csv#1: 1  2\nDIR/a.csv: column `a`: row 4: `4.5` is not int64, as in the rows that were looked at [data]\n  hint: without `infer_schema_rows` all rows are looked at; `schema_hints` declares types";
     let sampled = with(|options| options.infer_schema_rows = Some(2));
     let late = late.replace("DIR/a.csv: column `a`", "DIR/a.csv: a");
     check(&[("a.csv", "a\n1\n2\n3\n4.5\n")], sampled, |_| {}, &late);
@@ -234,6 +236,190 @@ fn csv_options_are_followed() {
         },
         "id Utf8, price Decimal128(9, 2)\nDIR/a.csv#1: 7|1.50",
     );
+}
+
+#[test]
+fn csv_text_is_taken_for_nothing_that_it_is_not() {
+    // What other tools take for NULL or NaN is text, and a column with one of these words is one of text.
+    check_csv(
+        &[("a.csv", "a,b,c,d\nNULL,N/A,\\N,NaN\n1,2,3,4\n")],
+        "a Utf8, b Utf8, c Utf8, d Utf8\nDIR/a.csv#1: NULL|N/A|\\N|NaN  1|2|3|4",
+    );
+    let texts = ReadFormat::Csv(CsvRead { infer_schema_rows: Some(0), ..csv() });
+    check(
+        &[("a.csv", "id,n,day\n1,2.5,2024-02-29\n,,\n")],
+        texts,
+        |source| source.schema_hints = [(column("id"), DataType::Int64)].into(),
+        "id Int64, n Utf8, day Utf8\nDIR/a.csv#1: 1|2.5|2024-02-29  -|-|-",
+    );
+}
+
+/// Whatever a sample did not show is an error with its place: never NULL, never another value, never left out.
+#[test]
+fn what_a_sample_did_not_foresee_is_an_error() {
+    let check_one = |name: &str, text: &str, right: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        let format = match name {
+            "a.csv" => ReadFormat::Csv(CsvRead { infer_schema_rows: Some(1), ..csv() }),
+            _ => ReadFormat::Jsonl(JsonRead { infer_schema_rows: Some(1) }),
+        };
+        let shown = shown(&source(&path, format), 8, folder.path());
+        let told = shown.lines().nth(1).unwrap();
+        assert_eq!(told.strip_prefix(&format!("DIR/{name}:")).unwrap(), right, "{text}: {shown}");
+    };
+    let seen = "as in the objects that were looked at [data]";
+    for (text, right) in [
+        ("{\"a\":1}\n{\"a\":2.5}\n", format!("2: a: row 2: `2.5` is not int64, {seen}")),
+        ("{\"a\":1}\n{\"a\":\"7\"}\n", format!("2: a: row 2: `\"7\"` is not int64, {seen}")),
+        (
+            "{\"a\":1}\n{\"a\":12345678901234567890}\n",
+            format!("2: a: row 2: `12345678901234567890` is not int64, {seen}"),
+        ),
+        (
+            "{\"a\":0.5}\n{\"a\":9007199254740993}\n",
+            format!("2: a: row 2: `9007199254740993` is not float64, {seen}"),
+        ),
+        ("{\"a\":true}\n{\"a\":1}\n", format!("2: a: row 2: `1` is not a boolean, {seen}")),
+        (
+            "{\"a\":null}\n{\"a\":{\"b\":1}}\n",
+            format!("2: a: row 2: `{{\"b\":1}}` is not text, {seen}"),
+        ),
+        ("{\"a\":[1]}\n{\"a\":[1,[2]]}\n", format!("2: a[]: row 2: `[2]` is not int64, {seen}")),
+        ("{\"a\":{\"x\":1}}\n{\"a\":7}\n", format!("2: a: row 2: `7` is not an object, {seen}")),
+        (
+            "{\"o\":{\"x\":1}}\n{\"o\":{\"x\":1,\"y\":2}}\n",
+            "2: o.y: row 2: the objects that were looked at have no such key [data]".to_owned(),
+        ),
+        (
+            "{\"l\":[{\"x\":1}]}\n\n{\"l\":[{\"x\":1},{\"z\":2}]}\n",
+            "3: l[].z: row 2: the objects that were looked at have no such key [data]".to_owned(),
+        ),
+        (
+            "{\"a\":1}\n{\"a\":1,\"late\":null}\n",
+            "2: late: row 2: the objects that were looked at have no such key [data]".to_owned(),
+        ),
+    ] {
+        check_one("a.jsonl", text, &right);
+    }
+    let seen = "as in the rows that were looked at [data]";
+    for (text, right) in [
+        ("a\n1\n2.5\n", format!(" a: row 2: `2.5` is not int64, {seen}")),
+        ("a\n1\n00501\n", format!(" a: row 2: `00501` is not int64, {seen}")),
+        ("a\n1\n 2\n", format!(" a: row 2: ` 2` is not int64, {seen}")),
+        ("a\ntrue\n1\n", format!(" a: row 2: `1` is not a boolean, {seen}")),
+        (
+            "a\n0.5\n9007199254740993\n",
+            format!(" a: row 2: `9007199254740993` is not float64, {seen}"),
+        ),
+        (
+            "a\n2024-02-29\n2024-02-30\n",
+            format!(" a: row 2: `2024-02-30` is not a date (YYYY-MM-DD), {seen}"),
+        ),
+        ("a,b\n1,2\n1,2,3\n", "3: the record has 3 fields, the header 2 [data]".to_owned()),
+    ] {
+        check_one("a.csv", text, &right);
+    }
+    // A declared type is no guess: what it takes is for the parser to say.
+    check(
+        &[("a.csv", "a,b\n1,x\n00501,y\n")],
+        ReadFormat::Csv(CsvRead { infer_schema_rows: Some(1), ..csv() }),
+        |source| source.schema_hints = [(column("a"), DataType::Int64)].into(),
+        "a Int64, b Utf8\nDIR/a.csv#1: 1|x  501|y",
+    );
+}
+
+#[test]
+fn declared_types_of_json_take_values_of_their_kind_alone() {
+    for (value, to, right) in [
+        ("1.5", DataType::Int64, "error"),
+        ("\"x\"", DataType::Int64, "error"),
+        ("true", DataType::Int64, "error"),
+        ("9223372036854775808", DataType::Int64, "error"),
+        ("300", DataType::Int8, "error"),
+        ("1e400", DataType::Float64, "error"),
+        ("\"2024-02-30\"", DataType::Date32, "error"),
+        ("1.005", DataType::Decimal128(5, 2), "error"),
+        ("[1]", DataType::Int64, "error"),
+        ("12345678901234567890123.25", DataType::Decimal128(38, 2), "12345678901234567890123.25"),
+        ("18446744073709551615", DataType::UInt64, "18446744073709551615"),
+        ("00501", DataType::Utf8, "error"),
+        ("\"00501\"", DataType::Utf8, "00501"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        fs::write(&path, format!("{{\"a\":{value}}}\n")).unwrap();
+        let mut source = source(&path, ReadFormat::Jsonl(JsonRead { infer_schema_rows: None }));
+        source.schema_hints = [(column("a"), to.clone())].into();
+        let shown = shown(&source, 1, folder.path());
+        match right {
+            "error" => assert!(
+                shown.contains("[data]") && shown.contains("a.jsonl:1"),
+                "{value} as {to}: {shown}"
+            ),
+            right => assert!(shown.ends_with(&format!("#1: {right}")), "{value} as {to}: {shown}"),
+        }
+    }
+}
+
+#[test]
+fn json_files_have_the_keys_of_all_of_them_whatever_is_said_of_merging() {
+    for merge_schema in [false, true] {
+        check(
+            &[("a.jsonl", "{\"a\":1}\n"), ("b.jsonl", "{\"b\":\"x\"}\n")],
+            ReadFormat::Jsonl(JsonRead { infer_schema_rows: None }),
+            |source| source.merge_schema = merge_schema,
+            "a Int64, b Utf8\nDIR/a.jsonl#1: 1|-\nDIR/b.jsonl#1: -|x",
+        );
+    }
+}
+
+#[test]
+fn csv_without_a_header_has_the_columns_of_its_schema_by_position() {
+    let named = |names: &[&str]| {
+        let names = Some(names.iter().map(|name| column(name)).collect());
+        ReadFormat::Csv(CsvRead { header: false, names, ..csv() })
+    };
+    let fields = "a delimiter within a field needs quotes around the field";
+    for (files, right) in [
+        (
+            &[("a.csv", "1,x\n2,y\n3\n")][..],
+            format!("DIR/a.csv:3: the record has 1 field, `schema` 2 [data]\n  hint: {fields}"),
+        ),
+        (
+            &[("a.csv", "1,x,\"more\nof it\"\n2,y\n")],
+            format!("DIR/a.csv:1: the record has 3 fields, `schema` 2 [data]\n  hint: {fields}"),
+        ),
+        (
+            &[("a.csv", "1,x\n"), ("b.csv", "\n2,y,z\n")],
+            format!("DIR/b.csv:2: the record has 3 fields, `schema` 2 [data]\n  hint: {fields}"),
+        ),
+        (
+            &[("a.csv", "")],
+            "DIR/a.csv: it is empty [data]\n  hint: a file without rows has a header; leave out files that have nothing".to_owned(),
+        ),
+        // The first record is no header, even if it looks like one.
+        (
+            &[("a.csv", "zip,name\n00501,x\n"), ("b.csv", "7,y\n")],
+            "zip Utf8, name Utf8\nDIR/a.csv#1: zip|name  00501|x\nDIR/b.csv#1: 7|y".to_owned(),
+        ),
+    ] {
+        check(files, named(&["zip", "name"]), |_| {}, &right);
+    }
+    check(
+        &[("a.csv", "1,x,2.50\n")],
+        named(&["id", "name", "price"]),
+        |source| {
+            source.columns = Some(vec![column("price"), column("id")]);
+            source.schema_hints =
+                [(column("price"), DataType::Decimal128(9, 2)), (column("id"), DataType::Utf8)]
+                    .into();
+        },
+        "price Decimal128(9, 2), id Utf8\nDIR/a.csv#1: 2.50|1",
+    );
+    // Where no file is there, the columns still are.
+    check(&[], named(&["b", "a"]), |source| source.allow_missing = true, "b Utf8, a Utf8");
 }
 
 #[test]
@@ -357,7 +543,7 @@ fn json_lines_that_are_none_are_refused_with_their_line() {
         sampled.clone(),
         |_| {},
         &format!(
-            "a Int64\nDIR/a.jsonl#1: 1  1\nDIR/a.jsonl:4: row 4: column 'b' missing from schema [data]\n{hint}"
+            "a Int64\nDIR/a.jsonl#1: 1  1\nDIR/a.jsonl:4: b: row 4: the objects that were looked at have no such key [data]\n{hint}"
         ),
     );
     check(
@@ -365,7 +551,7 @@ fn json_lines_that_are_none_are_refused_with_their_line() {
         sampled,
         |_| {},
         &format!(
-            "a Int64\nDIR/a.jsonl:2: row 2: whilst decoding field 'a': expected primitive got [2] [data]\n{hint}"
+            "a Int64\nDIR/a.jsonl:2: a: row 2: `[2]` is not int64, as in the objects that were looked at [data]\n{hint}"
         ),
     );
 }

@@ -170,6 +170,15 @@ pub(super) fn record(record: &Record) {
             record.rows_read, source.path, source.files
         ));
     }
+    if let Some(filter) = record.source.as_ref().and_then(|source| source.filter.as_ref()) {
+        out(&format!("  {} rows left out by the source's filter", filter.rows_filtered));
+        if filter.rows_skipped + filter.files_skipped > 0 {
+            out(&format!(
+                "  not read, since it rules them out: {} file(s), and {} rows of others",
+                filter.files_skipped, filter.rows_skipped
+            ));
+        }
+    }
     let left = [
         (record.rows_filtered, "left out by filters"),
         (record.rows_rejected, "rejected by transforms"),

@@ -74,9 +74,10 @@ pub struct Record {
     pub components: Vec<ComponentRecord>,
     /// The rules' counts, also of rules that nothing hit.
     pub rules: Vec<RuleTally>,
-    /// Rows of the source: `rows_read` = `rows_main` + filtered + rejected + dropped + quarantined, where no step makes rows.
+    /// Rows of the source: `rows_read` = the source's own `filter.rows_filtered` + `rows_main` + filtered + rejected + dropped +
+    /// quarantined, where no step makes rows.
     pub rows_read: u64,
-    /// Rows that filters left out.
+    /// Rows that filters of the chain left out.
     pub rows_filtered: u64,
     /// Rows that a transform rejected.
     pub rows_rejected: u64,
@@ -117,6 +118,23 @@ pub struct SourceRecord {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// What its filter has done, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterRecord>,
+}
+
+/// What a source's filter has done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FilterRecord {
+    /// The filter.
+    pub sql: String,
+    /// Rows that were read and that it left out.
+    pub rows_filtered: u64,
+    /// Rows of files that were opened, of row groups that cannot have one that it takes: they were not read, and are not counted
+    /// elsewhere.
+    pub rows_skipped: u64,
+    /// Files that cannot have one: they were not opened, and are not counted elsewhere.
+    pub files_skipped: u64,
 }
 
 /// A component in a run.

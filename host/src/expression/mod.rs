@@ -1,4 +1,4 @@
-//! SQL scalar expressions of a flow: partition columns, `merge_condition`, `replace_where`, `delete_when`.
+//! SQL scalar expressions of a flow: a source's `filter`, partition columns, `merge_condition`, `replace_where`, `delete_when`.
 //!
 //! Confined: columns, literals, operators and a list of functions. An expression reads no clock, no file and no table, and neither
 //! its text nor its results grow without bound. Integers and decimals never wrap, text is never quietly taken for something else:
@@ -21,6 +21,7 @@ mod guard;
 mod literal;
 mod offered;
 mod plan;
+mod pruning;
 mod scope;
 mod shape;
 mod text;
@@ -52,6 +53,8 @@ use crate::spelling;
 
 pub use self::failure::Failure;
 pub use self::failure::Mistake;
+pub use self::pruning::Known;
+pub use self::pruning::Pruning;
 pub use self::scope::Scope;
 
 /// The longest text of an expression, in bytes.
@@ -86,18 +89,10 @@ impl Expression {
     /// # Errors
     /// The first part that is not understood, not offered or does not fit.
     pub fn compile(sql: &str, scope: &Scope) -> Result<Self, Mistake> {
-        let compile = || {
+        on_own_stack(|| {
             let mut parsed = text::parse(sql)?;
             check::check(&mut parsed, scope)?;
             plan::plan(parsed, scope)
-        };
-        // The planner takes some 60 KB of stack a level in a debug build, and the caller may have little left.
-        thread::scope(|threads| {
-            let own = thread::Builder::new().stack_size(COMPILE_STACK_BYTES);
-            let compiled = own
-                .spawn_scoped(threads, compile)
-                .map_err(|error| Mistake::new(format!("no thread to check it: {error}"), ""))?;
-            compiled.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
@@ -208,4 +203,15 @@ impl Expression {
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|error| Failure::from_engine(&error.into()))
     }
+}
+
+/// Runs what parses and plans. The planner takes some 60 KB of stack a level in a debug build, and the caller may have little left.
+fn on_own_stack<T: Send>(work: impl FnOnce() -> Result<T, Mistake> + Send) -> Result<T, Mistake> {
+    thread::scope(|threads| {
+        let own = thread::Builder::new().stack_size(COMPILE_STACK_BYTES);
+        let working = own
+            .spawn_scoped(threads, work)
+            .map_err(|error| Mistake::new(format!("no thread to check it: {error}"), ""))?;
+        working.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }

@@ -36,12 +36,7 @@ use crate::spelling::spelt;
 pub(super) fn plan(parsed: ast::Expr, scope: &Scope) -> Result<Expression, Mistake> {
     let schema = Arc::new(scope.schema()?);
     let expr = logical(parsed, &schema).map_err(|error| Mistake::from_engine(&error))?;
-    let read = expr.column_refs();
-    let is_read = |(_, field): &(usize, &Arc<arrow::datatypes::Field>)| {
-        read.iter().any(|column| column.name == *field.name())
-    };
-    let columns: Vec<_> =
-        schema.fields().iter().enumerate().filter(is_read).map(|(position, _)| position).collect();
+    let columns = columns(&expr, &schema);
     let (physical, projected) =
         physical(&expr, &schema, &columns).map_err(|error| Mistake::from_engine(&error))?;
     tried(physical.as_ref(), projected.inner())?;
@@ -57,7 +52,17 @@ pub(super) fn plan(parsed: ast::Expr, scope: &Scope) -> Result<Expression, Mista
     })
 }
 
-fn logical(parsed: ast::Expr, schema: &Arc<DFSchema>) -> Result<Expr, DataFusionError> {
+/// The positions of the columns that it reads, ascending.
+pub(super) fn columns(expr: &Expr, schema: &DFSchema) -> Vec<usize> {
+    let read = expr.column_refs();
+    let is_read = |(_, field): &(usize, &Arc<arrow::datatypes::Field>)| {
+        read.iter().any(|column| column.name == *field.name())
+    };
+    schema.fields().iter().enumerate().filter(is_read).map(|(position, _)| position).collect()
+}
+
+/// Names bound, literals and types made to agree, constants folded.
+pub(super) fn logical(parsed: ast::Expr, schema: &Arc<DFSchema>) -> Result<Expr, DataFusionError> {
     let offer = Offer::default();
     let options = ParserOptions::new()
         .with_parse_float_as_decimal(true)
@@ -74,7 +79,8 @@ fn logical(parsed: ast::Expr, schema: &Arc<DFSchema>) -> Result<Expr, DataFusion
     arithmetic::share_limit(simplifier.simplify(expr)?)
 }
 
-fn physical(
+/// Ready for batches of these columns alone.
+pub(super) fn physical(
     expr: &Expr,
     schema: &DFSchema,
     columns: &[usize],

@@ -256,9 +256,18 @@ pub(super) static SOURCE: Block = Block {
         ),
         SOURCE_COMPLETE.aliases(&["read.source_complete"]),
         field("read", Kind::Block(&SOURCE_READ), "Holds `source_complete`, as some tools have it."),
-        later("query", "needs a query engine, which this version does not have").aliases(&["sql"]),
-        later("filter", "(rows left out while reading) is not in this version")
-            .aliases(&["filter_expression"]),
+        field(
+            "query",
+            Kind::Sql,
+            "Delta: SQL over the table, which is called `source`; its result is what the chain begins with.",
+        )
+        .aliases(&["sql"]),
+        field(
+            "filter",
+            Kind::Sql,
+            "SQL over all columns of the source, also those not in `columns`: rows for which it is not true are left out, and files and row groups that cannot have another are not read.",
+        )
+        .aliases(&["filter_expression"]),
         field(
             "version_as_of",
             Kind::Whole,

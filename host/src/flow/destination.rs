@@ -12,6 +12,7 @@ use super::date_folders::by_date;
 use super::destinations::DESTINATION;
 use super::disk::is_pattern;
 use super::layout;
+use super::loading::Completeness;
 use super::loading::Loading;
 use super::loading::load_type;
 use super::node::Node;
@@ -45,7 +46,7 @@ pub(super) fn destinations<'a>(
     flow: &Fields<'a>,
     connections: &Connections<'a>,
     folder: &Folder,
-    source_complete: Option<bool>,
+    completeness: Option<Completeness>,
 ) -> Vec<Written> {
     let report = scope.report;
     let Some(found) = flow.get("destinations") else { return Vec::new() };
@@ -59,15 +60,14 @@ pub(super) fn destinations<'a>(
                 .filter_map(|(index, item)| {
                     let spot = found.spot.item(index, item.at);
                     let name = format!("d{index}");
-                    let read =
-                        read(scope, item, &spot, &name, connections, folder, source_complete);
+                    let read = read(scope, item, &spot, &name, connections, folder, completeness);
                     scope.read(read)
                 })
                 .collect()
         }
         Shape::Map(_) => {
             let spot = flow.key_of("destinations");
-            let read = read(scope, found.node, &spot, "d0", connections, folder, source_complete);
+            let read = read(scope, found.node, &spot, "d0", connections, folder, completeness);
             scope.read(read).into_iter().collect()
         }
         _ => {
@@ -133,7 +133,7 @@ fn read<'a>(
     default_name: &str,
     connections: &Connections<'a>,
     folder: &Folder,
-    source_complete: Option<bool>,
+    completeness: Option<Completeness>,
 ) -> Option<Written> {
     let report = scope.report;
     let mut fields = Fields::open(report, &DESTINATION, node, spot)?;
@@ -169,7 +169,7 @@ fn read<'a>(
             None if fields.is_attempted("partition_columns") => None,
             None => Some(&[]),
         },
-        source_complete,
+        completeness,
     });
     let load = loading.as_ref().and_then(Loading::read);
     let by_date = by_date(report, &fields, connected, format, partition_columns.as_ref());

@@ -20,6 +20,7 @@ use super::words;
 const CATALOGS: &str = "belongs to catalogs, which this version does not have";
 
 const INCREMENTAL: &str = "belongs to incremental loads, which this version does not have";
+const OF_READING: &str = "says what is read; write it at the source";
 const OF_THE_SOURCE: &str = "says what a source holds; write it at the source";
 
 const UPSERT: &[&str] = &["merge_upsert"];
@@ -208,6 +209,10 @@ pub(super) static DESTINATION: Block = Block {
         field("rules", Kind::ChainOrMap(&RULES), "Judged on the result of its own steps.")
             .aliases(&["validations", "quality_rules"]),
         field("source_complete", Kind::Any, "").never(OF_THE_SOURCE),
+        field("query", Kind::Any, "").aliases(&["sql"]).never(OF_READING),
+        field("filter", Kind::Any, "").aliases(&["filter_expression"]).never(OF_READING),
+        field("version_as_of", Kind::Any, "").never(OF_READING),
+        field("timestamp_as_of", Kind::Any, "").never(OF_READING),
         later("replace_by_watermark", INCREMENTAL),
         later("cluster_columns", "(clustering) is not in this version"),
         later("catalog", CATALOGS),

@@ -98,6 +98,8 @@ pub(super) enum Kind {
     Properties,
     /// A map from column to type.
     Types,
+    /// The same, or a list of column names.
+    TypesOrNames,
     Block(&'static Block),
     /// The name of a block defined elsewhere, or a block.
     NameOr(&'static Block),

@@ -1,7 +1,9 @@
 //! The format of a source or destination: what it says itself, then what its connection says.
 
 use super::fields::Kind;
+use super::node::Shape;
 use super::open::Fields;
+use super::options::READ_OPTIONS;
 use super::report::Located;
 use super::report::Report;
 use super::scalars;
@@ -15,7 +17,7 @@ pub(super) struct Declared {
     format: Option<Located<&'static str>>,
     /// `connection_type`, which counts where no `format` is.
     kind: Option<Located<&'static str>>,
-    /// `file_format`.
+    /// `file_format`, or `options.format` of what is read.
     files: Option<Located<&'static str>>,
 }
 
@@ -31,7 +33,18 @@ impl Declared {
             None => Ok(None),
         };
         let (format, kind, files) = (part("format"), part("connection_type"), part("file_format"));
-        let declared = Self { format: format?, kind: kind?, files: files? };
+        let files = (files?, of_options(report, fields)?);
+        if let (Some(files), Some(options)) = &files
+            && files.value != options.value
+        {
+            let what = format!(
+                "`file_format` is `{}` and `options.format` is `{}`",
+                files.value, options.value
+            );
+            report.add_hint(Code::Contradiction, &options.spot, what, "keep one of them");
+            return Err(());
+        }
+        let declared = Self { format: format?, kind: kind?, files: files.0.or(files.1) };
         declared.check_kind(report, declared.format.as_ref())?;
         declared.check_files(report, declared.format.as_ref())?;
         Ok(declared)
@@ -70,10 +83,27 @@ impl Declared {
         if format.value == "file" || format.value == files.value {
             return Ok(());
         }
-        let what = format!("`file_format` is `{}` and `format` is `{}`", files.value, format.value);
-        let hint = "leave `file_format` out, or write `format: file`";
+        let said =
+            if files.spot.path.ends_with(".format") { "options.format" } else { "file_format" };
+        let what = format!("`{said}` is `{}` and `format` is `{}`", files.value, format.value);
+        let hint = format!("leave `{said}` out, or write `format: file`");
         report.add_hint(Code::Contradiction, &files.spot, what, hint);
         Err(())
+    }
+}
+
+/// `options.format` of a block that is read.
+fn of_options(report: &Report, fields: &Fields<'_>) -> Result<Option<Located<&'static str>>, ()> {
+    let Some(found) = fields.get("options") else { return Ok(None) };
+    let Kind::Block(block) = found.field.kind else { return Ok(None) };
+    if !std::ptr::eq(block, &READ_OPTIONS) || !matches!(found.node.shape, Shape::Map(_)) {
+        return Ok(None);
+    }
+    // What is wrong with the options is told once, although they are read elsewhere as well.
+    let options = Fields::open(report, block, found.node, &found.spot).ok_or(())?;
+    match options.get("format") {
+        None => Ok(None),
+        Some(_) => Ok(Some(options.word("format").ok_or(())?.map(|word| word.name))),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Load;
 use super::PartitionColumn;
 use super::PartitionValue;
+use super::Source;
 use super::fields::Word;
 use super::node::Shape;
 use super::open::Fields;
@@ -57,8 +58,28 @@ pub(super) struct Loading<'f, 'a> {
     pub(super) format: &'static str,
     /// `None` where they cannot be read.
     pub(super) partition_columns: Option<&'f [PartitionColumn]>,
-    /// Whether the source holds the full current state; `None` where it cannot be read.
-    pub(super) source_complete: Option<bool>,
+    /// `None` where the source cannot be read.
+    pub(super) completeness: Option<Completeness>,
+}
+
+/// Whether the source holds the full current state, as it says itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Completeness {
+    Said,
+    Unsaid,
+    /// It says how it does not.
+    Filtered,
+}
+
+impl Completeness {
+    pub(super) fn of(source: &Source) -> Self {
+        match (source.source_complete, &source.filter) {
+            // That a complete source has no filter was told.
+            (true, _) => Self::Said,
+            (false, Some(_)) => Self::Filtered,
+            (false, None) => Self::Unsaid,
+        }
+    }
 }
 
 impl Loading<'_, '_> {
@@ -179,9 +200,19 @@ impl Loading<'_, '_> {
 
     /// Tells that the source does not say that it is complete: what it lacks was only not read, perhaps.
     pub(super) fn need_complete_source(&self, name: &'static str, why: &str, hint: &str) {
-        if self.source_complete == Some(false) {
-            let what = format!("{why}, and the source does not say that it holds all rows");
-            self.against(name, what, hint);
+        match self.completeness {
+            None | Some(Completeness::Said) => {}
+            Some(Completeness::Unsaid) => {
+                let what = format!("{why}, and the source does not say that it holds all rows");
+                self.against(name, what, hint);
+            }
+            Some(Completeness::Filtered) => self.against_filter(name, why),
         }
+    }
+
+    /// Tells of a setting that takes rows for gone that the source's filter has left out.
+    pub(super) fn against_filter(&self, name: &'static str, why: &str) {
+        let what = format!("{why}, and the source's `filter` leaves rows out");
+        self.against(name, what, "take the `filter` out of the source, or use another strategy");
     }
 }

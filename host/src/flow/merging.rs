@@ -7,6 +7,7 @@ use super::MergeStrategy;
 use super::OnDuplicateKey;
 use super::OnNullKey;
 use super::Upsert;
+use super::loading::Completeness;
 use super::loading::Loading;
 use super::report::Located;
 use crate::name::ColumnName;
@@ -37,8 +38,10 @@ impl Loading<'_, '_> {
                     self.report.add_hint(Code::Contradiction, &fields.key_of(name), what, hint);
                 }
             }
-            if !self.flag("replace_partitions_source_complete") {
-                let why = "`replace_partitions` removes what its partitions held before";
+            let why = "`replace_partitions` removes what its partitions held before";
+            if self.completeness == Some(Completeness::Filtered) {
+                self.against_filter("merge_strategy", why);
+            } else if !self.flag("replace_partitions_source_complete") {
                 let hint = "write `replace_partitions_source_complete: true`, if the rows are all there is of their partitions";
                 self.need_complete_source("merge_strategy", why, hint);
             }

@@ -169,6 +169,8 @@ pub struct Source {
     pub recursive: bool,
     /// Which file names of a folder are read.
     pub path_glob_filter: Option<String>,
+    /// SQL over all columns of the source, also those that are not wanted: the rows for which it is true are read.
+    pub filter: Option<String>,
     /// Whether it holds the full current state, so that what it lacks is gone.
     pub source_complete: bool,
     /// Where the flow says so.
@@ -216,8 +218,11 @@ pub enum AsOf {
 /// Options of reading CSV.
 #[derive(Debug, Clone, Serialize)]
 pub struct CsvRead {
-    /// Whether the first line names the columns (default true). Without it they are `column_1`, `column_2`, ….
+    /// Whether the first line names the columns (default true).
     pub header: bool,
+    /// What the columns are called where no line says so, one for each field; `column_1`, `column_2`, … where `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<Vec<ColumnName>>,
     /// The delimiter, one ASCII character.
     pub delimiter: u8,
     /// The quote, one ASCII character.
@@ -228,7 +233,7 @@ pub struct CsvRead {
     pub encoding: &'static Encoding,
     /// Fields that mean NULL. An unquoted empty field is always NULL in a column that is not text.
     pub null_values: Vec<String>,
-    /// How many rows inference looks at; all of them where `None`.
+    /// How many rows inference looks at; all of them where `None`, and at 0 columns are text.
     pub infer_schema_rows: Option<usize>,
 }
 

@@ -4,6 +4,7 @@ use super::fields::Block;
 use super::fields::Field;
 use super::fields::Kind;
 use super::fields::field;
+use super::fields::later;
 use super::words;
 
 /// Options of reading, of all formats.
@@ -12,6 +13,11 @@ pub(super) static READ_OPTIONS: Block = Block {
     doc: "Options of reading. One that the format does not use is an error.",
     lifts_configure: false,
     fields: &[
+        field(
+            "format",
+            Kind::Word(words::READ_FORMATS),
+            "The format of the files where `format` is `file`, as `file_format`.",
+        ),
         field("header", Kind::Bool, "Whether the first line names the columns; true by default.")
             .formats(&["csv"]),
         field("delimiter", Kind::Char, "What parts the fields; a comma by default.")
@@ -34,7 +40,23 @@ pub(super) static READ_OPTIONS: Block = Block {
             "How many rows inference looks at; all by default.",
         )
         .formats(&["csv", "jsonl", "json"]),
-        field("schema", Kind::Types, "The columns' types, as `schema_hints`.").formats(&["csv"]),
+        field(
+            "infer_schema",
+            Kind::Bool,
+            "Whether columns have the types that their values have, by default; else those that no type is declared for are text.",
+        )
+        .aliases(&["inferSchema"])
+        .formats(&["csv"]),
+        later(
+            "on_surprise",
+            "(what a value leads to that `infer_schema_rows` did not foresee) is not in this version: it is an error",
+        ),
+        field(
+            "schema",
+            Kind::TypesOrNames,
+            "With `header: false`, the columns in the order of the fields: a map from name to type, or a list of names. With a header, types as in `schema_hints`.",
+        )
+        .formats(&["csv"]),
         field("merge_schema", Kind::Bool, "Whether files may lack columns of other files.")
             .formats(&["csv", "parquet", "jsonl", "json", "arrow", "avro", "orc"])
             .aliases(&["mergeSchema"]),

@@ -19,6 +19,7 @@ use super::check;
 use super::components;
 use super::connection;
 use super::destination;
+use super::loading::Completeness;
 use super::node;
 use super::node::FILE_BYTES_MAX;
 use super::node::Node;
@@ -203,17 +204,17 @@ fn build(report: &Report, path: &Path, tree: &Node, views: &Path) -> Option<Flow
     });
     let connections = connection::connections(report, &fields, &folder);
     let components = components::components(report, &fields, &folder);
-    let Sources { main: source, others, names } =
+    let Sources { main: source, query, others, names } =
         sources::sources(report, &fields, &connections, &folder);
     let scope =
         Scope { report, components: &components, sources: names, has_unread: Cell::new(false) };
-    let transforms = steps::steps(&scope, &fields);
+    let transforms: Vec<_> = query.into_iter().chain(steps::steps(&scope, &fields)).collect();
     let rules = rules::rules(&scope, &fields);
     let max_quarantine_fraction = fields.fraction("max_quarantine_fraction");
     let quarantine = destination::quarantine(&scope, &fields, &connections, &folder);
-    let source_complete = source.as_ref().map(|source| source.source_complete);
+    let completeness = source.as_ref().map(Completeness::of);
     let destinations =
-        destination::destinations(&scope, &fields, &connections, &folder, source_complete);
+        destination::destinations(&scope, &fields, &connections, &folder, completeness);
     let limits = check::limits(report, fields.get("limits"));
     let state = match fields.text("state") {
         Some(state) => folder.resolve(report, state).map(|state| state.value),

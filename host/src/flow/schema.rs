@@ -153,6 +153,7 @@ fn value(kind: Kind, defs: &mut Map<String, Value>) -> Value {
         Kind::Properties => {
             json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}})
         }
+        Kind::TypesOrNames => any_of(vec![value(Kind::Types, defs), value(Kind::Names, defs)]),
         Kind::Types => {
             let names = super::types::type_names().join("`, `");
             json!({"type": "object", "additionalProperties": {"type": ["string", "null"], "description": format!("One of `{names}`.")}})

@@ -15,6 +15,8 @@ use super::CsvRead;
 use super::JsonRead;
 use super::ReadFormat;
 use super::Source;
+use super::Step;
+use super::Work;
 use super::blocks::SOURCE;
 use super::blocks::SOURCE_READ;
 use super::connection::Connection;
@@ -30,6 +32,13 @@ use super::report::Spot;
 use super::types::ColumnTypes;
 use crate::name::ColumnName;
 use crate::problem::Code;
+use crate::problem::Place;
+
+/// A source, and the step that its own query is.
+pub(super) struct Read {
+    pub(super) source: Source,
+    pub(super) query: Option<Step>,
+}
 
 /// Reads one source.
 pub(super) fn read<'a>(
@@ -39,7 +48,7 @@ pub(super) fn read<'a>(
     spot: &Spot,
     connections: &Connections<'a>,
     folder: &Folder,
-) -> Option<Source> {
+) -> Option<Read> {
     let fields = Fields::open(report, &SOURCE, node, spot)?;
     // All that can be judged is judged, so that one problem does not hide another.
     let connection = Connection::of(report, &fields, connections, folder);
@@ -52,6 +61,12 @@ pub(super) fn read<'a>(
         own.verify();
     }
     let source_complete = source_complete(report, &fields);
+    let filter = fields.sql("filter");
+    if source_complete && fields.get("filter").is_some() {
+        let what =
+            "`filter` leaves rows out, and `source_complete: true` says that none is missing";
+        report.add_hint(Code::Contradiction, &fields.key_of("filter"), what, "keep one of them");
+    }
     let columns = fields.names("columns");
     let hints = fields.types("schema_hints");
     let recursive = fields.flag("recursive");
@@ -72,8 +87,9 @@ pub(super) fn read<'a>(
     options.keep_used_by(format);
     let schema_hints = schema_hints(report, hints, &options);
     let as_of = as_of(report, &fields, format);
+    let query = query(report, &fields, format, spot);
     let path = path?;
-    Some(Source {
+    let source = Source {
         name,
         path: path.value,
         base: connected.and_then(Connection::base_on_disk),
@@ -87,9 +103,24 @@ pub(super) fn read<'a>(
         allow_missing: options.flag("allow_missing").is_some_and(|flag| flag.value),
         recursive: recursive.is_none_or(|flag| flag.value),
         path_glob_filter: path_glob_filter.map(|glob| glob.value),
+        filter: filter.map(|sql| sql.value),
         source_complete,
         at: report.place(spot),
-    })
+    };
+    Some(Read { source, query })
+}
+
+/// The query over a table, as the first step of the chain; files have steps for that.
+fn query(report: &Report, fields: &Fields<'_>, format: &str, spot: &Spot) -> Option<Step> {
+    let query = fields.sql("query")?;
+    if format != "delta" {
+        let what = format!("`query` asks tables; `{format}` is none");
+        let hint = "a `sql` step does the same for files; it calls their rows `input`";
+        report.add_hint(Code::NotOffered, &fields.key_of("query"), what, hint);
+        return None;
+    }
+    let at = Place { field: spot.path.clone(), ..report.place(&query.spot) };
+    Some(Step { work: Work::Query { query: query.value }, at })
 }
 
 /// Which version of the table is asked for; files have one only.
@@ -160,8 +191,10 @@ fn schema_hints(
     options: &Fields<'_>,
 ) -> BTreeMap<ColumnName, DataType> {
     let mut types = BTreeMap::new();
-    let declared = options.types("schema");
-    for (column, data_type) in hints.into_iter().chain(declared).flat_map(|types| types.value) {
+    let declared = options.types_or_names("schema").map(|schema| schema.value).unwrap_or_default();
+    let declared = declared.into_iter().filter_map(|(column, of)| Some((column, of?)));
+    let hints = hints.map(|types| types.value).unwrap_or_default();
+    for (column, data_type) in hints.into_iter().chain(declared) {
         if let Some(other) = types.insert(column.value.clone(), data_type.clone())
             && other != data_type
         {
@@ -179,8 +212,10 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
         .map(|rows| usize::try_from(rows.value).unwrap_or(usize::MAX));
     Some(match format {
         "csv" => {
+            let header = options.flag("header").is_none_or(|flag| flag.value);
             let csv = CsvRead {
-                header: options.flag("header").is_none_or(|flag| flag.value),
+                header,
+                names: column_names(report, options, header),
                 delimiter: options.character("delimiter").map_or(b',', |c| c.value),
                 quote: options.character("quote").map_or(b'"', |c| c.value),
                 escape: options.character("escape").map(|c| c.value),
@@ -189,17 +224,14 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
                     .texts("null_values")
                     .map(|texts| texts.value)
                     .unwrap_or_default(),
-                infer_schema_rows,
+                infer_schema_rows: match infer_schema(report, options) {
+                    true => infer_schema_rows,
+                    false => Some(0),
+                },
             };
             if csv.delimiter == csv.quote {
                 let what = "`delimiter` and `quote` are the same character";
                 report.add(Code::Contradiction, &options.key_of("delimiter"), what);
-            }
-            if !csv.header && options.get("schema").is_some() {
-                let what = "`schema` for files without a header (names by position) is not in this version";
-                let hint =
-                    "the columns are `column_1`, `column_2`, …: give them types by `schema_hints`";
-                report.add_hint(Code::NotOffered, &options.key_of("schema"), what, hint);
             }
             ReadFormat::Csv(csv)
         }
@@ -213,6 +245,36 @@ fn read_format(report: &Report, format: &str, options: &Fields<'_>) -> Option<Re
         "binary" => ReadFormat::Binary {},
         _ => return None,
     })
+}
+
+/// Whether columns get the types that their values have.
+fn infer_schema(report: &Report, options: &Fields<'_>) -> bool {
+    let is_wanted = options.flag("infer_schema").is_none_or(|flag| flag.value);
+    if !is_wanted && options.get("infer_schema_rows").is_some() {
+        let what = "`infer_schema: false` looks at no row, `infer_schema_rows` at some";
+        let spot = options.key_of("infer_schema_rows");
+        report.add_hint(Code::Contradiction, &spot, what, "keep one of them");
+    }
+    is_wanted
+}
+
+/// What `schema` calls the columns of files that do not say it themselves.
+fn column_names(report: &Report, options: &Fields<'_>, header: bool) -> Option<Vec<ColumnName>> {
+    let schema = options.types_or_names("schema")?;
+    if header {
+        if schema.value.iter().all(|(_, data_type)| data_type.is_none()) {
+            let what = "`schema` says no type, and the header names the columns";
+            let hint =
+                "write `header: false` where files have none, or types as in `{ id: int64 }`";
+            report.add_hint(Code::Contradiction, &options.key_of("schema"), what, hint);
+        }
+        return None;
+    }
+    if schema.value.is_empty() {
+        report.add(Code::WrongValue, &schema.spot, "`schema` names no column");
+        return None;
+    }
+    Some(schema.value.into_iter().map(|(column, _)| column.value).collect())
 }
 
 /// `encoding`, UTF-8 where nothing is said or it is wrong.

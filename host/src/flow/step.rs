@@ -101,6 +101,13 @@ pub enum Work {
         /// The query.
         query: String,
     },
+    /// The `query` of the source that is transformed: a query over `source`, the rows that it has. It comes first in its chain.
+    #[serde(rename = "sql")]
+    Query {
+        /// The query.
+        #[serde(serialize_with = "over_source")]
+        query: String,
+    },
     /// Adds the rows of another source.
     Union {
         /// A name among the flow's other sources.
@@ -172,6 +179,7 @@ impl Work {
             Self::GroupBy { .. } => "group_by",
             Self::Join { .. } => "join",
             Self::Sql { .. } => "sql",
+            Self::Query { .. } => "query",
             Self::Union { .. } => "union",
             Self::FillNa { .. } => "fill_na",
             Self::Sort { .. } => "sort",
@@ -221,6 +229,43 @@ fn spellings<'a>(query: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
         .map(|(from, to)| &query[from..to])
         .collect();
     found.into_iter()
+}
+
+/// As a `sql` step, whose rows are called `input`.
+fn over_source<S: Serializer>(query: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    const SOURCE: &str = "source AS (SELECT * FROM input)";
+    let begin = query.len() - uncommented(query).len();
+    let (before, query) = query.split_at(begin);
+    // A query may have tables of its own, which come after this one.
+    let whole = match keyword(query, "WITH") {
+        None => format!("{before}WITH {SOURCE} {query}"),
+        Some(tables) => match keyword(tables, "RECURSIVE") {
+            Some(tables) => format!("{before}WITH RECURSIVE {SOURCE}, {tables}"),
+            None => format!("{before}WITH {SOURCE}, {tables}"),
+        },
+    };
+    serializer.serialize_str(&whole)
+}
+
+/// What follows blanks and comments.
+fn uncommented(sql: &str) -> &str {
+    let sql = sql.trim_start();
+    let rest = if sql.starts_with("--") {
+        sql.split_once('\n').map(|(_, rest)| rest)
+    } else if sql.starts_with("/*") {
+        sql.split_once("*/").map(|(_, rest)| rest)
+    } else {
+        None
+    };
+    rest.map_or(sql, uncommented)
+}
+
+/// What follows a word, where the text begins with it.
+fn keyword<'a>(sql: &'a str, word: &str) -> Option<&'a str> {
+    let begin = sql.get(..word.len())?;
+    let rest = &sql[word.len()..];
+    let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    (begin.eq_ignore_ascii_case(word) && ends).then(|| uncommented(rest))
 }
 
 /// Columns and types as flows spell neither: the types as messages show them.

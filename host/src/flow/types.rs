@@ -10,6 +10,9 @@ use crate::problem::known_names;
 /// Columns and their types, in the order of the file.
 pub(super) type ColumnTypes = Vec<(Located<ColumnName>, DataType)>;
 
+/// Columns in the order of the file, and the types of those that have one.
+pub(super) type ColumnsOfSchema = Vec<(Located<ColumnName>, Option<DataType>)>;
+
 /// Each type without parameters: its name, other spellings, and what it is in memory.
 const TYPES: &[(&str, &[&str], DataType)] = &[
     ("bool", &["boolean"], DataType::Boolean),

@@ -18,6 +18,7 @@ use super::scalars::text;
 use super::scalars::word;
 use super::sensitive::Sensitive;
 use super::types::ColumnTypes;
+use super::types::ColumnsOfSchema;
 use super::types::column_type;
 use crate::name::ColumnName;
 use crate::problem::Code;
@@ -177,6 +178,22 @@ impl<'a> Fields<'a> {
 
     /// Column types by name, in the file's order.
     pub(super) fn types(&self, name: &'static str) -> Option<Located<ColumnTypes>> {
+        let typed = |(column, data_type): (_, Option<_>)| Some((column, data_type?));
+        let all = self.typed_columns(name)?;
+        Some(all.map(|columns| columns.into_iter().filter_map(typed).collect()))
+    }
+
+    /// The same, or a list of names; a column without a type is there as well.
+    pub(super) fn types_or_names(&self, name: &'static str) -> Option<Located<ColumnsOfSchema>> {
+        if let Shape::Map(_) = self.get(name)?.node.shape {
+            return self.typed_columns(name);
+        }
+        let Located { value, spot } = self.names(name)?;
+        let column = |value| (Located { value, spot: spot.clone() }, None);
+        Some(Located { value: value.into_iter().map(column).collect(), spot })
+    }
+
+    fn typed_columns(&self, name: &'static str) -> Option<Located<ColumnsOfSchema>> {
         self.located(name, |found| {
             let Shape::Map(entries) = &found.node.shape else {
                 let what =
@@ -190,20 +207,27 @@ impl<'a> Fields<'a> {
                 return None;
             };
             let mut types = Vec::new();
-            for entry in entries.iter().filter(|entry| !entry.value.is_null()) {
+            for entry in entries {
                 let spot = found.spot.key(&entry.key, entry.value.at);
                 let column = ColumnName::new(entry.key.as_str())
                     .map_err(|what| self.report.add(Code::WrongValue, &spot, what));
+                if entry.value.is_null() {
+                    types.extend(column.ok().map(|value| (Located { value, spot }, None)));
+                    continue;
+                }
                 let Some(text) = text(self.report, &entry.value, &spot) else { continue };
                 match (column, column_type(text)) {
-                    (Ok(value), Ok(data_type)) => types.push((Located { value, spot }, data_type)),
+                    (Ok(value), Ok(data_type)) => {
+                        types.push((Located { value, spot }, Some(data_type)));
+                    }
                     (_, Err((what, hint))) => {
                         self.report.add_hint(Code::WrongValue, &spot, what, hint)
                     }
                     (Err(()), Ok(_)) => {}
                 }
             }
-            Some(types)
+            // Where none can be read, what is wrong with them was told.
+            (!types.is_empty() || entries.is_empty()).then_some(types)
         })
     }
 

@@ -35,6 +35,7 @@ impl Fields<'_> {
                 Kind::Scalar => drop(self.scalar(name)),
                 Kind::Properties => drop(self.properties(name)),
                 Kind::Types => drop(self.types(name)),
+                Kind::TypesOrNames => drop(self.types_or_names(name)),
                 Kind::Block(inner) => {
                     let fields = Fields::open(self.report, inner, found.node, &found.spot);
                     fields.iter().for_each(Fields::verify);

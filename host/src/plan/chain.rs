@@ -103,7 +103,7 @@ fn planned(label: &str, steps: &[Step], others: &[String], facts: &ChainFacts) -
     };
     let stages = stages(steps, others).into_iter().zip(&facts.stages);
     stages
-        .map(|(stage, facts)| (stage.label(label), stage, facts))
+        .map(|(stage, facts)| (stage.label(label, steps), stage, facts))
         .filter_map(|(label, stage, facts)| match (stage, facts) {
             (Stage::Deduplicate { keys, order_by, .. }, _) => {
                 Some(StagePlan::Deduplicate(DeduplicatePlan {

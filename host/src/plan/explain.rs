@@ -58,6 +58,13 @@ fn explain_source(text: &mut String, role: &str, source: &SourcePlan) {
     let what = format!("{role} `{}`: {} {}", source.name, source.format, source.path);
     line(text, 0, &what);
     line(text, 1, &format!("{} file(s), {bytes} bytes", source.files.len()));
+    if let Some(filter) = &source.filter {
+        line(text, 1, &format!("only rows where: {}", escape(&filter.sql)));
+        if filter.files_skipped > 0 {
+            let what = format!("{} more file(s) can have none of them", filter.files_skipped);
+            line(text, 1, &what);
+        }
+    }
     if let Some(version) = source.version {
         line(text, 1, &format!("version: {version}"));
     }

@@ -44,6 +44,17 @@ pub struct SourceFacts {
     pub schema: SchemaRef,
     /// The table's version, where it is a table.
     pub version: Option<u64>,
+    /// Its filter, where it has one.
+    pub filter: Option<FilterFacts>,
+}
+
+/// A source's filter.
+#[derive(Debug)]
+pub struct FilterFacts {
+    /// The columns that it reads, whether they are wanted or not.
+    pub reads: Vec<String>,
+    /// Files that it rules out without a look at their rows.
+    pub files_skipped: u64,
 }
 
 /// Steps and rules, opened.

@@ -80,6 +80,9 @@ pub struct SourcePlan {
     pub format: &'static str,
     /// The files, in the order in which they are read.
     pub files: Vec<FilePlan>,
+    /// Which rows are read; all where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterPlan>,
     /// The columns.
     #[serde(serialize_with = "columns")]
     pub schema: SchemaRef,
@@ -88,6 +91,15 @@ pub struct SourcePlan {
     pub version: Option<u64>,
     /// Those of them that are read; the others are looked at by nobody.
     pub reads: Vec<String>,
+}
+
+/// Which rows of a source are read.
+#[derive(Debug, Clone, Serialize)]
+pub struct FilterPlan {
+    /// SQL that is true of them.
+    pub sql: String,
+    /// Files that cannot have such a row: they are not read, and not among the files.
+    pub files_skipped: u64,
 }
 
 /// A file that is read.

@@ -11,6 +11,7 @@ use crate::flow::Source;
 use crate::plan::ChainPlan;
 use crate::plan::DestinationPlan;
 use crate::plan::FilePlan;
+use crate::plan::FilterPlan;
 use crate::plan::Plan;
 use crate::plan::QuarantinePlan;
 use crate::plan::SourcePlan;
@@ -71,8 +72,11 @@ pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
 }
 
 fn source(source: &Source, facts: &SourceFacts, reads: Option<&BTreeSet<usize>>) -> SourcePlan {
-    let SourceFacts { files, schema, version } = facts;
-    let is_read = |at: &usize| reads.is_none_or(|reads| reads.contains(at));
+    let SourceFacts { files, schema, version, filter } = facts;
+    let is_filtered = |at: usize| {
+        filter.as_ref().is_some_and(|filter| filter.reads.contains(schema.field(at).name()))
+    };
+    let is_read = |at: &usize| reads.is_none_or(|reads| reads.contains(at)) || is_filtered(*at);
     let reads = (0..schema.fields().len()).filter(is_read);
     let file = |file: &SourceFile| FilePlan { path: file.path.clone(), bytes: file.size };
     SourcePlan {
@@ -80,6 +84,10 @@ fn source(source: &Source, facts: &SourceFacts, reads: Option<&BTreeSet<usize>>)
         path: source.path.clone(),
         format: source.format.name(),
         files: files.iter().map(file).collect(),
+        filter: source.filter.as_ref().zip(filter.as_ref()).map(|(sql, facts)| FilterPlan {
+            sql: sql.clone(),
+            files_skipped: facts.files_skipped,
+        }),
         schema: Arc::clone(schema),
         version: *version,
         reads: reads.map(|at| schema.field(at).name().clone()).collect(),

@@ -49,17 +49,21 @@ pub enum Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Its place in a chain that is called `steps`, such as `transforms[0]`, or `transforms[0..2]` for neighbours.
+    /// Its place in a chain that is called `label`, such as `transforms[0]`, or `transforms[0..2]` for neighbours; the source's query,
+    /// which the flow does not write among its steps, has its own.
     #[must_use]
-    pub fn label(&self, steps: &str) -> String {
+    pub fn label(&self, label: &str, steps: &[Step]) -> String {
+        let query = steps.first().filter(|step| matches!(step.work, Work::Query { .. }));
+        let number = |at: &usize| at - usize::from(query.is_some());
         match self {
             Self::Component { at, .. } | Self::Deduplicate { at, .. } | Self::Sort { at, .. } => {
-                format!("{steps}[{at}]")
+                format!("{label}[{}]", number(at))
             }
-            Self::Sql { at, .. } => match at.as_slice() {
-                [first, .., last] => format!("{steps}[{first}..{last}]"),
-                [one] => format!("{steps}[{one}]"),
-                [] => steps.to_owned(),
+            Self::Sql { at, .. } => match (at.as_slice(), query) {
+                ([0], Some(query)) => format!("{}.query", query.at.field),
+                ([first, .., last], _) => format!("{label}[{}..{}]", number(first), number(last)),
+                ([one], _) => format!("{label}[{}]", number(one)),
+                ([], _) => label.to_owned(),
             },
         }
     }
@@ -91,7 +95,7 @@ pub fn stages<'a>(steps: &'a [Step], others: &'a [String]) -> Vec<Stage<'a>> {
                 // parted by key.
                 let ends = run.last().is_some_and(|last| {
                     let last = &steps[*last].work;
-                    is_row_wise(last) != is_row_wise(work) || is_keyed(last) || is_keyed(work)
+                    is_row_wise(last) != is_row_wise(work) || is_alone(last) || is_alone(work)
                 });
                 if ends {
                     stages.extend(sql(steps, std::mem::take(&mut run), others));
@@ -115,15 +119,19 @@ fn sql<'a>(steps: &'a [Step], at: Vec<usize>, all: &'a [String]) -> Option<Stage
     Some(Stage::Sql { config: json!({ "steps": steps }), others, at })
 }
 
-/// Whether rows of different keys have nothing to do with each other.
-fn is_keyed(work: &Work) -> bool {
-    matches!(work, Work::GroupBy { .. } | Work::Join { .. })
+/// Whether rows of different keys have nothing to do with each other; or it has a place of its own in the flow.
+fn is_alone(work: &Work) -> bool {
+    matches!(work, Work::GroupBy { .. } | Work::Join { .. } | Work::Query { .. })
 }
 
 /// Whether each row is judged and computed by itself.
 fn is_row_wise(work: &Work) -> bool {
     !matches!(
         work,
-        Work::GroupBy { .. } | Work::Join { .. } | Work::Union { .. } | Work::Sql { .. }
+        Work::GroupBy { .. }
+            | Work::Join { .. }
+            | Work::Union { .. }
+            | Work::Sql { .. }
+            | Work::Query { .. }
     )
 }

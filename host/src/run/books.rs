@@ -16,6 +16,7 @@ use crate::rules;
 use crate::rules::Tally;
 use crate::run::error::RunError;
 use crate::run::streaming::lock;
+use crate::source::Passed;
 use crate::table::ReasonTally;
 use crate::table::RuleTally;
 use crate::table::Severity;
@@ -39,7 +40,10 @@ pub(super) struct ChainBooks {
 
 /// The counts of all chains.
 pub(super) struct Books {
+    /// Rows that the main chain was given.
     pub(super) read: Arc<AtomicU64>,
+    /// Rows that the source kept back.
+    pub(super) passed: Arc<Passed>,
     pub(super) main: Arc<Mutex<ChainBooks>>,
     /// Each destination's, in the flow's order.
     pub(super) destinations: Vec<Arc<Mutex<ChainBooks>>>,
@@ -104,12 +108,18 @@ impl ChainBooks {
 }
 
 impl Books {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan, passed: Arc<Passed>) -> Self {
         Self {
             read: Arc::new(AtomicU64::new(0)),
+            passed,
             main: ChainBooks::of(&plan.main),
             destinations: plan.destinations.iter().map(|to| ChainBooks::of(&to.chain)).collect(),
         }
+    }
+
+    /// Rows that were read, also those that the source's filter has left out.
+    pub(super) fn rows_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed) + self.passed.filtered()
     }
 
     /// A destination without a chain of its own has the main result, row by row.
@@ -173,7 +183,11 @@ impl Books {
 
     pub(super) fn record(&self, plan: &Plan, record: &mut Record) {
         let main = lock(&self.main);
-        record.rows_read = self.read.load(Ordering::Relaxed);
+        record.rows_read = self.rows_read();
+        if let Some(filter) = record.source.as_mut().and_then(|source| source.filter.as_mut()) {
+            filter.rows_filtered = self.passed.filtered();
+            filter.rows_skipped = self.passed.skipped();
+        }
         record.rows_filtered = main.filtered;
         record.rows_rejected = main.rejected;
         record.rows_dropped = main.dropped;

@@ -15,6 +15,7 @@ use crate::flow::Flow;
 use crate::flow::Judge;
 use crate::name::DestinationName;
 use crate::plan::facts::Facts;
+use crate::plan::facts::FilterFacts;
 use crate::plan::facts::SourceFacts;
 use crate::plan::quarantine;
 use crate::run::READ_ROWS;
@@ -113,8 +114,12 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
 }
 
 fn known(source: &Discovered) -> SourceFacts {
-    let Discovered { files, schema, version, .. } = source;
-    SourceFacts { files: files.clone(), schema: Arc::clone(schema), version: *version }
+    let Discovered { files, files_skipped, schema, version, .. } = source;
+    let filter = source.filter().map(|_| FilterFacts {
+        reads: source.filter_reads().map(|field| field.name().clone()).collect(),
+        files_skipped: *files_skipped,
+    });
+    SourceFacts { files: files.clone(), schema: Arc::clone(schema), version: *version, filter }
 }
 
 fn discovery(error: SourceError) -> RunError {

@@ -185,7 +185,12 @@ async fn attempt(
         }
         None => SetApart::Never,
     };
-    let books = Books::new(&plan);
+    let files = crate::source::Files::open(
+        source,
+        usize::try_from(plan.limits.batch_rows).map_or(READ_ROWS, |rows| rows.min(READ_ROWS)),
+    );
+    let files = files.only(&plan.source.reads);
+    let books = Books::new(&plan, files.passed());
     let room = Room::new(flow.state.clone(), &plan.limits);
     let way =
         |chain: &ChainPlan, live: &LiveChain, books: &SharedBooks, prefix: String, before| Way {
@@ -218,11 +223,6 @@ async fn attempt(
             return Err(error);
         }
     };
-    let files = crate::source::Files::open(
-        source,
-        usize::try_from(plan.limits.batch_rows).map_or(READ_ROWS, |rows| rows.min(READ_ROWS)),
-    );
-    let files = files.only(&plan.source.reads);
     let read = Arc::clone(&books.read);
     let batches = chain::source(files, move |batch| {
         read.fetch_add(batch.rows.num_rows() as u64, Ordering::Relaxed);
@@ -238,7 +238,7 @@ async fn attempt(
             Err(error) => Err(error),
         };
         match staged {
-            Ok(true) => report(Event::Read(books.read.load(Ordering::Relaxed))),
+            Ok(true) => report(Event::Read(books.rows_read())),
             Ok(false) => {
                 stopped = true;
                 streamed = Err(RunError::Books("a destination stopped taking rows".to_owned()));

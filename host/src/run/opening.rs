@@ -70,7 +70,7 @@ impl Opening<'_> {
         let mut facts = Vec::new();
         let mut live = Vec::new();
         for stage in stages(steps, self.names) {
-            let label = stage.label(&format!("{prefix}transforms"));
+            let label = stage.label(&format!("{prefix}transforms"), steps);
             match stage {
                 Stage::Component { at, component, config } => {
                     let known = &self.loaded[component];

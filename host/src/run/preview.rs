@@ -67,12 +67,12 @@ pub async fn preview(
         "hold rows in it",
     ))?;
     let room = Room::new(folder.path().to_owned(), &plan.limits);
-    let books = Books::new(&plan);
+    let files = crate::source::Files::open(source, super::READ_ROWS);
+    let books = Books::new(&plan, files.passed());
     let looking = Looking { rows, room: &room };
     let titles =
         std::iter::once(format!("source `{}`", plan.source.name)).chain(stage_titles(&plan.main));
     let looks = Looks::new(titles);
-    let files = crate::source::Files::open(source, super::READ_ROWS);
     let first = Arc::clone(&looks);
     let items = chain::source(files, move |batch| first.see(0, &batch.rows, rows));
     let mut held = Spool::new(room.folder.clone(), room.memory_max);

@@ -9,6 +9,7 @@ use sha2::Sha256;
 
 use crate::evidence::DestinationRecord;
 use crate::evidence::ErrorRecord;
+use crate::evidence::FilterRecord;
 use crate::evidence::Outcome;
 use crate::evidence::Record;
 use crate::evidence::SHAPE;
@@ -67,6 +68,12 @@ pub(super) fn planned(record: &mut Record, plan: &Plan) {
         version: plan.source.version,
         files: plan.source.files.len() as u64,
         bytes: plan.source.files.iter().map(|file| file.bytes).sum(),
+        filter: plan.source.filter.as_ref().map(|filter| FilterRecord {
+            sql: filter.sql.clone(),
+            rows_filtered: 0,
+            rows_skipped: 0,
+            files_skipped: filter.files_skipped,
+        }),
     });
     let destination = |to: &crate::plan::DestinationPlan| DestinationRecord {
         name: to.name.clone(),

@@ -17,6 +17,8 @@ use super::Discovered;
 use super::Folders;
 use super::Kind;
 use super::SourceError;
+use super::filter;
+use super::filter::Filter;
 use super::judged;
 use super::kind;
 use crate::flow::AsOf;
@@ -30,8 +32,11 @@ use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
 use crate::storage::address::Address;
+use crate::storage::bounds::Told;
 use crate::storage::csv;
 use crate::storage::delta;
+use crate::storage::delta::Detail;
+use crate::storage::delta::FileStats;
 use crate::storage::delta::StoredFile;
 use crate::storage::json;
 use crate::storage::listing;
@@ -44,8 +49,23 @@ use crate::storage::tabular;
 const ALL: &str = "*";
 
 pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
-    let Found { files, columns, folders, rows, version } =
-        found(source).map_err(|error| judged(error, &source.at))?;
+    let found = found(source).map_err(|error| judged(error, &source.at))?;
+    let (filter, mistakes) = match compiled(source, &found) {
+        Ok(filter) => (filter, Vec::new()),
+        Err(SourceError::Problems(problems)) => (None, problems),
+        Err(error) => return Err(error),
+    };
+    let Found { mut files, columns, mut folders, rows, version, stats, skipped, .. } = found;
+    let mut files_skipped = skipped;
+    if let Some(filter) = &filter {
+        let told = |file: usize, field: &FieldRef| match stats.get(file) {
+            Some(stats) => stats.told(field),
+            None => Told::default(),
+        };
+        let kept = |file| filter.may_be_in_file(&folders, file, |field| told(file, field));
+        let kept: Vec<bool> = (0..files.len()).map(kept).collect();
+        files_skipped += keep(&kept, &mut files, &mut folders);
+    }
     let mut problems = Vec::new();
     let known = || columns.fields().iter().map(|field| field.name().as_str());
     for (name, data_type) in &source.schema_hints {
@@ -93,6 +113,7 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
             }
         }
     }
+    problems.extend(mistakes);
     if !problems.is_empty() {
         return Err(SourceError::Problems(problems));
     }
@@ -102,16 +123,72 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
     };
     let (name, format) = (source.name.clone(), source.format.clone());
     let all_columns = folders.without(&columns);
-    Ok(Discovered { name, format, files, schema, all_columns, folders, rows, version })
+    let filter = filter.map(Arc::new);
+    Ok(Discovered {
+        name,
+        format,
+        files,
+        files_skipped,
+        filter,
+        declared: source.schema_hints.keys().cloned().collect(),
+        schema,
+        all_columns,
+        folders,
+        rows,
+        version,
+    })
 }
 
 /// What is there, before anybody asks for columns.
 struct Found {
     files: Vec<SourceFile>,
+    /// Those that the flow may name.
     columns: SchemaRef,
+    /// Those that its filter may name, too.
+    all: SchemaRef,
+    /// Whether there is nothing to look at, so that the columns are what the flow says.
+    is_declared: bool,
     folders: Folders,
     rows: Option<u64>,
     version: Option<u64>,
+    /// Of a table, what its log tells of each file.
+    stats: Vec<TableStats>,
+    /// Files that the filter leaves out by their folders' names.
+    skipped: u64,
+}
+
+/// What a table's log tells of a file, and which columns its files have themselves.
+struct TableStats {
+    stats: FileStats,
+    own: SchemaRef,
+}
+
+impl TableStats {
+    fn told(&self, field: &FieldRef) -> Told {
+        match self.own.field_with_name(field.name()) {
+            Ok(own) => self.stats.told(own.name(), own.data_type()),
+            Err(_) => Told::default(),
+        }
+    }
+}
+
+/// The flow's filter over all columns. Where no file is there, nobody knows all columns, and there is no row to judge.
+fn compiled(source: &Source, found: &Found) -> Result<Option<Filter>, SourceError> {
+    match &source.filter {
+        Some(sql) if !found.is_declared => {
+            Filter::compile(source, sql, Arc::clone(&found.all)).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Leaves files out, a flag for each. How many those are.
+fn keep(kept: &[bool], files: &mut Vec<SourceFile>, folders: &mut Folders) -> u64 {
+    let before = files.len();
+    let mut flags = kept.iter();
+    files.retain(|_| flags.next().copied().unwrap_or_default());
+    folders.retain(kept);
+    (before - files.len()) as u64
 }
 
 fn found(source: &Source) -> Result<Found, StorageError> {
@@ -119,36 +196,78 @@ fn found(source: &Source) -> Result<Found, StorageError> {
     if let ReadFormat::Delta(as_of) = source.format {
         return table(source, &address, as_of);
     }
-    let files = listed(source, &address)?;
-    let SourceSchema { columns, rows } = match files.is_empty() {
-        true => declared(source),
-        false => inferred(source, &files)?,
+    let mut files = listed(source, &address)?;
+    let Some(first) = files.first().cloned() else {
+        return Ok(beside(source, files, declared(source), Folders::default()));
     };
-    let folders = Folders::read(source, &listing::root(&address), &files, &columns)?;
-    Ok(beside(source, files, columns, folders, rows))
+    let mut folders = Folders::read(source, &listing::root(&address), &files)?;
+    let kept = by_folders(source, &folders, &files);
+    let is_kept = |at: &usize| kept.get(*at).copied().unwrap_or(true);
+    let wanted: Vec<SourceFile> = match (0..files.len()).filter(is_kept).collect::<Vec<_>>() {
+        // What no row is read of has columns all the same.
+        none if none.is_empty() => files.clone(),
+        some => some.into_iter().map(|at| files[at].clone()).collect(),
+    };
+    let mut own = inferred(source, &wanted)?;
+    // A file's own column goes before the one of its name that tells where rows come from.
+    let is_lineage = |field: &FieldRef| Folders::is_lineage(field.name());
+    let mut skipped = 0;
+    if kept.is_empty() || own.columns.fields().iter().any(is_lineage) {
+        if wanted.len() < files.len() {
+            own = inferred(source, &files)?;
+        }
+    } else {
+        skipped = keep(&kept, &mut files, &mut folders);
+    }
+    folders.check_apart(&own.columns, &first)?;
+    let found = beside(source, files, own, folders);
+    Ok(Found { skipped, is_declared: false, ..found })
+}
+
+/// Which files the filter may take rows of, as far as their folders and they themselves tell from outside; empty where all are wanted.
+fn by_folders(source: &Source, folders: &Folders, files: &[SourceFile]) -> Vec<bool> {
+    let Some(sql) = &source.filter else { return Vec::new() };
+    let mut outside = folders.clone();
+    outside.add_lineage(source, files, &Schema::empty());
+    filter::by_folders(sql, &outside, files.len())
 }
 
 /// Files' own columns, then those of their folders, then where rows come from.
 fn beside(
     source: &Source,
     files: Vec<SourceFile>,
-    own: SchemaRef,
+    SourceSchema { columns: own, rows }: SourceSchema,
     mut folders: Folders,
-    rows: Option<u64>,
 ) -> Found {
     folders.add_lineage(source, &files, &own);
     let all = own.fields().iter().cloned().chain(folders.columns.iter().cloned().map(Arc::new));
-    let columns = Arc::new(Schema::new(all.collect::<Vec<_>>()));
-    Found { files, columns, folders, rows, version: None }
+    let all = Arc::new(Schema::new(all.collect::<Vec<_>>()));
+    Found {
+        columns: shown(source, &all),
+        all,
+        is_declared: true,
+        files,
+        folders,
+        rows,
+        version: None,
+        stats: Vec::new(),
+        skipped: 0,
+    }
+}
+
+/// The columns that the flow may name.
+fn shown(source: &Source, all: &SchemaRef) -> SchemaRef {
+    let is_shown = |field: &&FieldRef| Folders::is_shown(source, field.name());
+    Arc::new(Schema::new(all.fields().iter().filter(is_shown).cloned().collect::<Vec<_>>()))
 }
 
 /// A table tells its files and columns itself.
 fn table(source: &Source, address: &Address, as_of: AsOf) -> Result<Found, StorageError> {
     let path = address.shown();
-    let Some(stored) = delta::read(address, as_of)? else {
+    let detail = if source.filter.is_some() { Detail::Stats } else { Detail::Files };
+    let Some(stored) = delta::read(address, as_of, detail)? else {
         if source.allow_missing {
-            let SourceSchema { columns, rows } = declared(source);
-            return Ok(beside(source, Vec::new(), columns, Folders::default(), rows));
+            return Ok(beside(source, Vec::new(), declared(source), Folders::default()));
         }
         return Err(StorageError::Missing {
             path: path.to_owned(),
@@ -181,9 +300,19 @@ fn table(source: &Source, address: &Address, as_of: AsOf) -> Result<Found, Stora
     let mut folders = Folders::of_table(partitions, values, &files)?;
     folders.add_lineage(source, &files, &Schema::new(own));
     let lineage = folders.columns.iter().skip(split).cloned();
-    let columns = Arc::new(Schema::new(fields.into_iter().chain(lineage).collect::<Vec<_>>()));
-    let rows = stored.files.iter().map(|file| file.rows).sum();
-    Ok(Found { files, columns, folders, rows, version: Some(stored.version) })
+    let all = Arc::new(Schema::new(fields.into_iter().chain(lineage).collect::<Vec<_>>()));
+    let own = |stats| TableStats { stats, own: Arc::clone(&stored.columns) };
+    Ok(Found {
+        columns: shown(source, &all),
+        all,
+        is_declared: false,
+        files,
+        folders,
+        rows: stored.files.iter().map(|file| file.rows).sum(),
+        version: Some(stored.version),
+        stats: stored.stats.into_iter().map(own).collect(),
+        skipped: 0,
+    })
 }
 
 fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFile>, StorageError> {
@@ -280,9 +409,13 @@ fn declared(source: &Source) -> SourceSchema {
     let field = |name, data_type: Option<&DataType>| {
         Field::new(name, data_type.cloned().unwrap_or(DataType::Utf8), true)
     };
-    let named = source
-        .columns
-        .iter()
+    let by_position = match &source.format {
+        ReadFormat::Csv(csv) => csv.names.as_ref(),
+        _ => None,
+    };
+    let named = by_position
+        .or(source.columns.as_ref())
+        .into_iter()
         .flatten()
         .filter(|name| name.as_str() != ALL && !Folders::is_lineage(name.as_str()))
         .map(|name| field(name.as_str(), source.schema_hints.get(name)));
@@ -305,7 +438,7 @@ fn readable(format: &ReadFormat, data_type: &DataType) -> bool {
     }
 }
 
-fn at(source: &Source, field: &str) -> Place {
+pub(super) fn at(source: &Source, field: &str) -> Place {
     let gap = if source.at.field.is_empty() { "" } else { "." };
     Place { field: format!("{}{gap}{field}", source.at.field), ..source.at.clone() }
 }

@@ -39,12 +39,11 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// Reads the names of the folders between `root` and the files. `own` are the columns that the files have themselves.
+    /// Reads the names of the folders between `root` and the files.
     pub(super) fn read(
         source: &Source,
         root: &Path,
         files: &[SourceFile],
-        own: &Schema,
     ) -> Result<Self, StorageError> {
         let named = |file: &SourceFile| {
             let folder = file.path.parent().and_then(|folder| folder.strip_prefix(root).ok());
@@ -54,16 +53,10 @@ impl Folders {
         let names: Vec<String> = named(first).into_iter().map(|(name, _)| name).collect();
         let mut columns: Vec<Field> = Vec::new();
         for name in &names {
-            let wrong = |what: String, hint: &str| {
-                Err(StorageError::data(&first.path, DataPlace::column(name), what).hint(hint))
-            };
             if columns.iter().any(|column| column.name() == name) {
-                return wrong("two folders above the file have this name".to_owned(), "rename one");
-            }
-            if own.column_with_name(name).is_some() {
-                let hint =
-                    "name the files by a glob below that folder, or a file that lacks the column";
-                return wrong("the file has it, and a folder's name as well".to_owned(), hint);
+                let what = "two folders above the file have this name";
+                let error = StorageError::data(&first.path, DataPlace::column(name), what);
+                return Err(error.hint("rename one"));
             }
             let hint = source.schema_hints.iter().find(|(hinted, _)| hinted.as_str() == name);
             let data_type = hint.map_or(DataType::Utf8, |(_, hint)| hint.clone());
@@ -94,6 +87,34 @@ impl Folders {
         Ok(Self { columns, values })
     }
 
+    /// Whether files and their folders name different columns; `own` are those of the files.
+    pub(super) fn check_apart(&self, own: &Schema, first: &SourceFile) -> Result<(), StorageError> {
+        let Some(both) = self.columns.iter().find(|it| own.column_with_name(it.name()).is_some())
+        else {
+            return Ok(());
+        };
+        let what = "the file has it, and a folder's name as well";
+        let error = StorageError::data(&first.path, DataPlace::column(both.name()), what);
+        Err(error
+            .hint("name the files by a glob below that folder, or a file that lacks the column"))
+    }
+
+    /// The columns.
+    pub(super) fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.columns.clone()))
+    }
+
+    /// The value that all rows of a file have, in an array of one row, where the column is one of these.
+    pub(super) fn value(&self, file: usize, column: &str) -> Option<&ArrayRef> {
+        self.values.get(file)?.get(self.place(column)?)
+    }
+
+    /// Leaves files out, a flag for each.
+    pub(super) fn retain(&mut self, kept: &[bool]) {
+        let mut kept = kept.iter();
+        self.values.retain(|_| kept.next().copied().unwrap_or_default());
+    }
+
     /// The partition columns of a table, whose log has their values for each file.
     pub(super) fn of_table(
         columns: Vec<Field>,
@@ -113,11 +134,17 @@ impl Folders {
         [FILE_PATH, FILE_MODIFIED].contains(&name)
     }
 
-    /// Where rows come from, where the flow names these columns and the files do not have them.
+    /// Whether `*` means a column, or the flow names it: where rows come from is told on request, and a filter may look at it.
+    pub(super) fn is_shown(source: &Source, name: &str) -> bool {
+        let is_named = || source.columns.iter().flatten().any(|named| named.as_str() == name);
+        !Self::is_lineage(name) || is_named()
+    }
+
+    /// Where rows come from, where somebody may ask for it and the files do not have columns of these names.
     pub(super) fn add_lineage(&mut self, source: &Source, files: &[SourceFile], own: &Schema) {
         let wanted = |name: &str| {
-            let is_named = source.columns.iter().flatten().any(|named| named.as_str() == name);
-            is_named && own.column_with_name(name).is_none() && self.place(name).is_none()
+            let is_asked = source.filter.is_some() || Self::is_shown(source, name);
+            is_asked && own.column_with_name(name).is_none() && self.place(name).is_none()
         };
         let (path, modified) = (wanted(FILE_PATH), wanted(FILE_MODIFIED));
         if path {

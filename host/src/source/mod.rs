@@ -1,16 +1,22 @@
-//! Sources: files are discovered before anything is planned, then read once, batch by batch, in file order.
+//! Sources: files are discovered before anything is planned, then read once, batch by batch, in file order; a source's filter leaves
+//! rows out before anybody sees them.
 
 mod discover;
+mod filter;
 mod folders;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::FieldRef;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
 
+use self::filter::Filter;
 use self::folders::Folders;
 use crate::batch::Batch;
 use crate::batch::Origin;
@@ -19,9 +25,12 @@ use crate::flow::CsvRead;
 use crate::flow::JsonRead;
 use crate::flow::ReadFormat;
 use crate::flow::Source;
+use crate::name::ColumnName;
 use crate::problem::Place;
 use crate::problem::Problem;
+use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::Trust;
 use crate::storage::avro;
 use crate::storage::binary;
 use crate::storage::csv::CsvBatches;
@@ -31,6 +40,7 @@ use crate::storage::json::JsonLayout;
 use crate::storage::listing::SourceFile;
 use crate::storage::orc;
 use crate::storage::parquet;
+use crate::storage::parquet::Group;
 use crate::storage::tabular;
 use crate::storage::tabular::Batches;
 
@@ -52,8 +62,14 @@ pub struct Discovered {
     pub name: String,
     /// How the files are read.
     pub format: ReadFormat,
-    /// The files, sorted by path; empty where none matched and the flow allows that.
+    /// The files, sorted by path; empty where none matched and the flow allows that, and where none can have a row that is wanted.
     pub files: Vec<SourceFile>,
+    /// Files that are not among them: the source's filter is true of no row of theirs.
+    pub files_skipped: u64,
+    /// The source's filter.
+    filter: Option<Arc<Filter>>,
+    /// Columns whose types the flow declares.
+    declared: BTreeSet<ColumnName>,
     /// The columns wanted, in the order wanted, all nullable.
     pub schema: SchemaRef,
     /// All columns of the files, without those that folders name.
@@ -66,12 +82,59 @@ pub struct Discovered {
     pub version: Option<u64>,
 }
 
+impl Discovered {
+    /// The source's filter, as the flow has it.
+    #[must_use]
+    pub fn filter(&self) -> Option<&str> {
+        self.filter.as_ref().map(|filter| filter.sql.as_str())
+    }
+
+    /// The columns that the filter reads, whether they are wanted or not.
+    pub fn filter_reads(&self) -> impl Iterator<Item = &FieldRef> {
+        self.filter.iter().flat_map(|filter| filter.reads())
+    }
+
+    /// The columns wanted, then those that the filter reads besides.
+    fn whole(&self) -> SchemaRef {
+        let more = self.filter_reads().filter(|it| self.schema.index_of(it.name()).is_err());
+        let more: Vec<_> = more.cloned().collect();
+        if more.is_empty() {
+            return Arc::clone(&self.schema);
+        }
+        Arc::new(Schema::new(self.schema.fields().iter().cloned().chain(more).collect::<Vec<_>>()))
+    }
+}
+
+/// Rows of files that nobody is given, counted while others are read.
+#[derive(Debug, Default)]
+pub struct Passed {
+    filtered: AtomicU64,
+    skipped: AtomicU64,
+}
+
+impl Passed {
+    /// Rows that were read, and that the filter has left out.
+    #[must_use]
+    pub fn filtered(&self) -> u64 {
+        self.filtered.load(Ordering::Relaxed)
+    }
+
+    /// Rows of files that were opened, of row groups that cannot have one that the filter takes; they were not read.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        self.skipped.load(Ordering::Relaxed)
+    }
+}
+
 /// The rows of discovered files. Holds one open file and one batch.
 #[derive(Debug)]
 pub struct Files {
     discovered: Discovered,
+    /// The columns that batches have before the filter.
+    whole: SchemaRef,
     /// The columns that are read off files; the others are NULL.
     read: SchemaRef,
+    passed: Arc<Passed>,
     batch_rows: usize,
     next_file: usize,
     open: Option<Open>,
@@ -84,6 +147,7 @@ struct Open {
     place: usize,
     reader: Reader,
     rows_read: u64,
+    rows_skipped: u64,
 }
 
 #[derive(Debug)]
@@ -107,14 +171,25 @@ impl Files {
     /// Opens what was discovered. No file is touched before the first batch is asked for.
     #[must_use]
     pub fn open(discovered: Discovered, batch_rows: usize) -> Self {
-        let read = discovered.folders.without(&discovered.schema);
-        Self { discovered, read, batch_rows: batch_rows.max(1), next_file: 0, open: None }
+        let whole = discovered.whole();
+        let read = discovered.folders.without(&whole);
+        let (batch_rows, passed) = (batch_rows.max(1), Arc::default());
+        Self { discovered, whole, read, passed, batch_rows, next_file: 0, open: None }
     }
 
-    /// The same, where nobody looks at other columns than these: they are NULL, and not read where the format allows that.
+    /// What is left out, now and later.
+    #[must_use]
+    pub fn passed(&self) -> Arc<Passed> {
+        Arc::clone(&self.passed)
+    }
+
+    /// The same, where nobody but the filter looks at other columns than these: they are NULL, and not read where the format allows
+    /// that.
     #[must_use]
     pub fn only(self, columns: &[String]) -> Self {
-        let is_wanted = |field: &&FieldRef| columns.contains(field.name());
+        let filtered: Vec<_> = self.discovered.filter_reads().map(|field| field.name()).collect();
+        let is_wanted =
+            |field: &&FieldRef| columns.contains(field.name()) || filtered.contains(&field.name());
         let wanted: Vec<_> = self.read.fields().iter().filter(is_wanted).cloned().collect();
         // Rows are counted by a column.
         let counted = self.read.fields().first().filter(|_| wanted.is_empty()).cloned();
@@ -137,22 +212,26 @@ impl Files {
                     let reader = self.reader(file).map_err(wrong)?;
                     let (file, place) = (Arc::from(file.path.to_string_lossy()), self.next_file);
                     self.next_file += 1;
-                    self.open.insert(Open { file, place, reader, rows_read: 0 })
+                    self.open.insert(Open { file, place, reader, rows_read: 0, rows_skipped: 0 })
                 }
             };
-            match open.reader.next_batch().map_err(wrong)? {
+            let rows = open.reader.next_batch().map_err(wrong)?;
+            let skipped = open.reader.rows_skipped();
+            self.passed.skipped.fetch_add(skipped - open.rows_skipped, Ordering::Relaxed);
+            open.rows_skipped = skipped;
+            match rows {
                 Some(rows) if rows.num_rows() > 0 => {
-                    let places = Positions::From(open.rows_read + 1);
+                    let places = Positions::From(open.rows_read + open.rows_skipped + 1);
                     open.rows_read += rows.num_rows() as u64;
-                    let Discovered { folders, schema, .. } = &self.discovered;
-                    let rows = folders.beside(open.place, rows, schema);
+                    let rows = self.discovered.folders.beside(open.place, rows, &self.whole);
                     let rows = rows
                         .map_err(StorageError::library(Path::new(&*open.file), "name its folders"))
                         .map_err(wrong)?;
-                    return Ok(Some(Batch {
-                        rows,
-                        origin: Origin { file: Arc::clone(&open.file), rows: places },
-                    }));
+                    let origin = Origin { file: Arc::clone(&open.file), rows: places };
+                    let batch = self.filtered(Batch { rows, origin }).map_err(wrong)?;
+                    if batch.rows.num_rows() > 0 {
+                        return Ok(Some(batch));
+                    }
                 }
                 Some(_) => {}
                 None => self.open = None,
@@ -160,26 +239,54 @@ impl Files {
         }
     }
 
+    /// The rows that the filter leaves, and their columns that are wanted.
+    fn filtered(&self, batch: Batch) -> Result<Batch, StorageError> {
+        let Discovered { filter: Some(filter), schema, .. } = &self.discovered else {
+            return Ok(batch);
+        };
+        let path = Path::new(&*batch.origin.file);
+        let selected = filter.select(&batch.rows).map_err(|failure| {
+            let what = format!("`filter` cannot be computed for its rows: {failure}");
+            let hint =
+                "guard it, as in `n <> 0 AND m / n > 1`, or let a `filter` step leave rows out";
+            StorageError::data(path, DataPlace::default(), what).hint(hint)
+        })?;
+        let left_out = selected.len() - selected.true_count();
+        self.passed.filtered.fetch_add(left_out as u64, Ordering::Relaxed);
+        let failed = || StorageError::library(path, "filter its rows");
+        let kept = batch.filter(&selected).map_err(failed())?;
+        let wanted: Vec<usize> = (0..schema.fields().len()).collect();
+        Ok(Batch { rows: kept.rows.project(&wanted).map_err(failed())?, origin: kept.origin })
+    }
+
     fn reader(&self, file: &SourceFile) -> Result<Reader, StorageError> {
-        let Discovered { format, all_columns, .. } = &self.discovered;
+        let Discovered { format, all_columns, folders, filter, declared, .. } = &self.discovered;
+        let trust = |sample: Option<usize>| Trust { is_sampled: sample.is_some(), declared };
+        let at = self.next_file;
         let schema = &self.read;
         Ok(match kind(format) {
             Kind::Csv(options) => {
-                Reader::Csv(CsvBatches::open(file, options, schema, self.batch_rows)?)
+                let trust = trust(options.infer_schema_rows);
+                Reader::Csv(CsvBatches::open(file, options, schema, trust, self.batch_rows)?)
             }
             Kind::Typed(format) => {
-                Reader::Typed(tabular::open(format, file, schema, self.batch_rows)?)
+                let is_wanted = filter.as_ref().map(|filter| {
+                    move |group: &Group<'_>| filter.may_be_in_group(folders, at, group)
+                });
+                let keep = is_wanted.as_ref().map(|is_wanted| is_wanted as tabular::Keep<'_>);
+                Reader::Typed(tabular::open(format, file, schema, self.batch_rows, keep)?)
             }
             // Discovery has seen all keys, so those that are not wanted need not be decoded.
             Kind::Json(layout, options) if options.infer_schema_rows.is_none() => {
-                Reader::Json(JsonBatches::open(file, layout, schema, false, self.batch_rows)?)
+                Reader::Json(JsonBatches::open(file, layout, schema, trust(None), self.batch_rows)?)
             }
-            Kind::Json(layout, _) => {
+            Kind::Json(layout, options) => {
+                let trust = trust(options.infer_schema_rows);
                 let places = schema
                     .fields()
                     .iter()
                     .filter_map(|field| all_columns.index_of(field.name()).ok());
-                let reader = JsonBatches::open(file, layout, all_columns, true, self.batch_rows)?;
+                let reader = JsonBatches::open(file, layout, all_columns, trust, self.batch_rows)?;
                 Reader::JsonPart(reader, places.collect())
             }
         })
@@ -195,13 +302,17 @@ enum Kind<'a> {
 }
 
 fn kind(format: &ReadFormat) -> Kind<'_> {
-    let typed = |look, open| Kind::Typed(tabular::Format { look, open });
+    let typed = |look, open| Kind::Typed(tabular::Format { look, open, open_part: None });
     match format {
         ReadFormat::Csv(options) => Kind::Csv(options),
         ReadFormat::Jsonl(options) => Kind::Json(JsonLayout::Lines, options),
         ReadFormat::Json(options) => Kind::Json(JsonLayout::Document, options),
         ReadFormat::Parquet {} | ReadFormat::View {} | ReadFormat::Delta(_) => {
-            typed(parquet::look, parquet::open)
+            Kind::Typed(tabular::Format {
+                look: parquet::look,
+                open: parquet::open,
+                open_part: Some(parquet::open_part),
+            })
         }
         ReadFormat::Arrow {} => typed(ipc::look, ipc::open),
         ReadFormat::Avro {} => typed(avro::look, avro::open),
@@ -221,6 +332,14 @@ impl Reader {
                 let projected = batch.map(|batch| batch.project(places)).transpose();
                 projected.map_err(StorageError::library(reader.path(), "choose its columns"))
             }
+        }
+    }
+
+    /// Rows that were passed over so far.
+    fn rows_skipped(&self) -> u64 {
+        match self {
+            Self::Typed(reader) => reader.rows_skipped(),
+            Self::Csv(_) | Self::Json(_) | Self::JsonPart(..) => 0,
         }
     }
 }

@@ -5,6 +5,7 @@
 pub mod address;
 pub mod avro;
 pub mod binary;
+pub mod bounds;
 mod claims;
 pub mod csv;
 pub mod delta;
@@ -24,6 +25,7 @@ pub mod tabular;
 pub mod target;
 pub mod text;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -31,6 +33,7 @@ use std::path::PathBuf;
 
 use arrow::datatypes::SchemaRef;
 
+use crate::name::ColumnName;
 use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
@@ -196,6 +199,23 @@ impl StorageError {
             }
             Self::Io { .. } | Self::Library { .. } => Err(self),
         }
+    }
+}
+
+/// How far the types of a text's columns can be relied on when it is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Trust<'a> {
+    /// Whether only some of the rows were looked at: others may have anything.
+    pub is_sampled: bool,
+    /// The columns whose types somebody declared.
+    pub declared: &'a BTreeSet<ColumnName>,
+}
+
+impl Trust<'_> {
+    /// Whether somebody declared the column's type.
+    #[must_use]
+    pub fn is_declared(&self, column: &str) -> bool {
+        self.declared.iter().any(|declared| declared.as_str() == column)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use super::DataPlace;
 use super::SourceSchema;
 use super::StorageError;
 use super::listing::SourceFile;
+use super::parquet::Group;
 use super::plain;
 use crate::name::ColumnName;
 
@@ -33,6 +35,23 @@ pub struct Format {
     pub look: fn(&SourceFile) -> Result<SourceSchema, StorageError>,
     /// Opens a file for the columns of a schema, and batches of so many rows; columns that it lacks are NULL.
     pub open: fn(&SourceFile, &SchemaRef, usize) -> Result<Batches, StorageError>,
+    /// The same without parts that nobody wants, where files of the format tell of theirs.
+    pub open_part: Option<OpenPart>,
+}
+
+/// Opens a file without the row groups of which the last argument says no.
+pub type OpenPart = fn(&SourceFile, &SchemaRef, usize, Keep<'_>) -> Result<Batches, StorageError>;
+
+/// Whether a row group is wanted.
+pub type Keep<'a> = &'a dyn Fn(&Group<'_>) -> bool;
+
+/// Rows of a file that are not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skip {
+    /// After so many rows that are read.
+    pub after: u64,
+    /// So many.
+    pub rows: u64,
 }
 
 /// The columns of all files. A name has one type in all of them, or a declared one.
@@ -100,7 +119,8 @@ pub fn infer(
     Ok(SourceSchema { columns: Arc::new(Schema::new(fields.collect::<Vec<_>>())), rows })
 }
 
-/// Opens a file for the columns of `schema`; those that it lacks are NULL.
+/// Opens a file for the columns of `schema`; those that it lacks are NULL. Row groups of which `keep` says no are not read, where the
+/// format has such.
 ///
 /// # Errors
 /// Where it cannot be opened, or is not of the format.
@@ -109,8 +129,12 @@ pub fn open(
     file: &SourceFile,
     schema: &SchemaRef,
     batch_rows: usize,
+    keep: Option<Keep<'_>>,
 ) -> Result<Batches, StorageError> {
-    guarded(file, || (format.open)(file, schema, batch_rows))
+    guarded(file, || match (keep, format.open_part) {
+        (Some(keep), Some(open_part)) => open_part(file, schema, batch_rows, keep),
+        _ => (format.open)(file, schema, batch_rows),
+    })
 }
 
 thread_local! {
@@ -164,6 +188,9 @@ pub struct Batches {
     batch_rows: usize,
     rows_read: u64,
     rows_due: Option<u64>,
+    /// Those that are yet to come.
+    skips: VecDeque<Skip>,
+    rows_skipped: u64,
 }
 
 impl std::fmt::Debug for Batches {
@@ -181,7 +208,18 @@ impl Batches {
     pub fn new(file: &SourceFile, schema: &SchemaRef, batch_rows: usize, read: Read) -> Self {
         let (file, schema) = (file.clone(), Arc::clone(schema));
         let batch_rows = batch_rows.max(1);
-        Self { file, schema, read, rest: None, batch_rows, rows_read: 0, rows_due: None }
+        let (rest, rows_due, skips) = (None, None, VecDeque::new());
+        Self {
+            file,
+            schema,
+            read,
+            rest,
+            batch_rows,
+            rows_read: 0,
+            rows_due,
+            skips,
+            rows_skipped: 0,
+        }
     }
 
     /// The same, where the file tells how many rows there are: fewer are an error.
@@ -190,11 +228,26 @@ impl Batches {
         Self { rows_due: Some(rows), ..self }
     }
 
+    /// The same, where rows between those that are read are not; in the file's order.
+    #[must_use]
+    pub fn skipping(self, skips: Vec<Skip>) -> Self {
+        Self { skips: skips.into(), ..self }
+    }
+
+    /// Rows that were skipped before the rows of the last batch; at the end, all of them.
+    #[must_use]
+    pub fn rows_skipped(&self) -> u64 {
+        self.rows_skipped
+    }
+
     /// The next rows; `None` at the end.
     ///
     /// # Errors
     /// Where the file is damaged, and where a value does not fit its column's declared type.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, StorageError> {
+        while let Some(skip) = self.skips.pop_front_if(|skip| skip.after == self.rows_read) {
+            self.rows_skipped += skip.rows;
+        }
         let path = &self.file.path;
         let batch = match self.rest.take() {
             Some(rest) => rest,
@@ -203,7 +256,10 @@ impl Batches {
                 None => return self.ended(),
             },
         };
-        let rows = self.batch_rows.min(batch.num_rows());
+        // A batch ends where rows are skipped, so that its rows follow each other in the file.
+        let together = self.skips.front().map_or(u64::MAX, |skip| skip.after - self.rows_read);
+        let together = usize::try_from(together).unwrap_or(usize::MAX);
+        let rows = self.batch_rows.min(batch.num_rows()).min(together);
         if rows < batch.num_rows() {
             self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
         }
@@ -213,7 +269,7 @@ impl Batches {
                 return Ok(new_null_array(field.data_type(), rows));
             };
             plain::cast_exact(column, field.data_type()).map_err(|misfit| {
-                let row = Some(self.rows_read + misfit.index as u64 + 1);
+                let row = Some(self.rows_read + self.rows_skipped + misfit.index as u64 + 1);
                 let at = DataPlace { line: None, row, column: Some(field.name().clone()) };
                 StorageError::data(path, at, misfit.what)
                     .hint("declare a type in `schema_hints` that holds all values")

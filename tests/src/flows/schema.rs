@@ -36,7 +36,8 @@ fn misspelt_and_not_offered_keys_are_not_valid() {
     assert_eq!(validate(&schema, &schema, &good, "$"), Ok(()));
     for (pointer, key, bad) in [
         ("", "nmae", json!("x")),
-        ("/source", "filter", json!("a > 1")),
+        ("/source", "filter", json!(1)),
+        ("/source", "watermark_columns", json!(["at"])),
         ("/source", "format", json!("iceberg")),
         ("/destination", "load_type", json!("teleport")),
         ("/destination", "cluster_columns", json!(["a"])),

@@ -93,6 +93,7 @@ fn source(source: &Source) -> String {
         allow_missing,
         recursive,
         path_glob_filter,
+        filter,
         source_complete,
         at,
     } = source;
@@ -108,6 +109,7 @@ fn source(source: &Source) -> String {
     )
     .unwrap();
     path_glob_filter.iter().for_each(|glob| write!(out, ", only {glob}").unwrap());
+    filter.iter().for_each(|sql| write!(out, ", where {sql}").unwrap());
     if *source_complete {
         write!(out, ", complete").unwrap();
     }

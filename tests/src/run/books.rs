@@ -46,7 +46,9 @@ pub(super) fn close(record: &Value) {
     assert!(record.get("error").is_none(), "{record:#}");
     let judged = ["/rows_main", "/rows_dropped", "/rows_quarantined"];
     let judged: u64 = judged.iter().map(|rows| count(record, rows)).sum();
-    let out = judged + count(record, "/rows_filtered") + count(record, "/rows_rejected");
+    let at_source = record.pointer("/source/filter").map_or(0, |it| count(it, "/rows_filtered"));
+    let out =
+        judged + at_source + count(record, "/rows_filtered") + count(record, "/rows_rejected");
     // A step that makes rows, or puts them together, has no balance.
     let makes_rows = |part: &Value| part["component"] == "std:sql" && part["stage"] != "rules";
     if !list(record, "/components").iter().any(makes_rows) {

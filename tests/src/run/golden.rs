@@ -77,6 +77,14 @@ fn came(path: &Path) -> String {
     if let Some(error) = ended.error {
         let _ = writeln!(text, "{}", plainly(error.to_string()));
     }
+    if let Some(filter) = record.pointer("/source/filter") {
+        let count = |name: &str| filter[name].as_u64().unwrap();
+        let [filtered, rows, files] = ["rows_filtered", "rows_skipped", "files_skipped"].map(count);
+        let _ = writeln!(
+            text,
+            "source: filtered {filtered}; skipped {files} files, {rows} rows of others"
+        );
+    }
     counts(&mut text, &record, &["read", "filtered", "rejected", "dropped", "quarantined", "main"]);
     rules(&mut text, &record, &plainly);
     for to in record["destinations"].as_array().unwrap() {

@@ -148,6 +148,7 @@ pub(super) fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Sou
         allow_missing: false,
         recursive: true,
         path_glob_filter: None,
+        filter: None,
         source_complete: false,
         at: Place::default(),
     }
@@ -171,6 +172,7 @@ pub(super) fn reader(format: &WriteFormat) -> ReadFormat {
         WriteFormat::Csv(options) => ReadFormat::Csv(CsvRead {
             encoding: encoding_rs::UTF_8,
             header: options.header,
+            names: None,
             delimiter: options.delimiter,
             quote: options.quote,
             escape: options.escape,

@@ -93,6 +93,8 @@ pub(super) struct Text {
     nulls: Vec<String>,
     /// A record that was read to count the columns of a file without a header.
     ahead: bool,
+    /// Who says how many fields a record has.
+    said_by: &'static str,
 }
 
 impl Text {
@@ -106,6 +108,7 @@ impl Text {
             record: Record::default(),
             nulls,
             ahead: false,
+            said_by: "the header",
         };
         if !text.record()? {
             let what =
@@ -119,8 +122,14 @@ impl Text {
                 .map(|(name, _)| name.to_owned())
                 .collect();
             check_names(&file.path, &text.names)?;
+        } else if let Some(names) = &options.names {
+            text.names = names.iter().map(ToString::to_string).collect();
+            text.said_by = "`schema`";
+            text.ahead = true;
+            text.check_whole()?;
         } else {
             text.names = (1..=text.record.len()).map(|n| format!("column_{n}")).collect();
+            text.said_by = "the first one";
             text.ahead = true;
         }
         Ok(text)
@@ -134,20 +143,20 @@ impl Text {
         if !self.record()? {
             return Ok(false);
         }
-        let (has, due) = (self.record.len(), self.names.len());
-        if has != due {
-            let what = format!(
-                "the record has {has} field{}, the header {due}",
-                if has == 1 { "" } else { "s" }
-            );
-            return Err(StorageError::data(
-                &self.file.path,
-                DataPlace::line(self.record.line),
-                what,
-            )
-            .hint("a delimiter within a field needs quotes around the field"));
-        }
+        self.check_whole()?;
         Ok(true)
+    }
+
+    /// Whether the current record has as many fields as there are columns.
+    fn check_whole(&self) -> Result<(), StorageError> {
+        let (has, due) = (self.record.len(), self.names.len());
+        if has == due {
+            return Ok(());
+        }
+        let fields = if has == 1 { "field" } else { "fields" };
+        let what = format!("the record has {has} {fields}, {} {due}", self.said_by);
+        let error = StorageError::data(&self.file.path, DataPlace::line(self.record.line), what);
+        Err(error.hint("a delimiter within a field needs quotes around the field"))
     }
 
     fn record(&mut self) -> Result<bool, StorageError> {

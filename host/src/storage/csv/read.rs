@@ -14,9 +14,11 @@ use arrow::datatypes::SchemaRef;
 
 use super::Text;
 use crate::flow::CsvRead;
+use crate::spelling;
 use crate::storage::BATCH_TEXT_BYTES;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::Trust;
 use crate::storage::listing::SourceFile;
 use crate::storage::text;
 
@@ -27,6 +29,8 @@ pub struct CsvBatches {
     schema: SchemaRef,
     /// For each column of the schema its field, where this file has it, and whether it is text.
     fields: Vec<Option<(usize, bool)>>,
+    /// For each column whether inference may not have seen all values.
+    unsure: Vec<bool>,
     batch_rows: usize,
     rows_read: u64,
 }
@@ -40,6 +44,7 @@ impl CsvBatches {
         file: &SourceFile,
         options: &CsvRead,
         schema: &SchemaRef,
+        trust: Trust<'_>,
         batch_rows: usize,
     ) -> Result<Self, StorageError> {
         let text = Text::open(file, options)?;
@@ -47,7 +52,9 @@ impl CsvBatches {
         let field =
             |field: &FieldRef| Some((place(field.name())?, *field.data_type() == DataType::Utf8));
         let fields = schema.fields().iter().map(field).collect();
-        Ok(Self { text, schema: Arc::clone(schema), fields, batch_rows, rows_read: 0 })
+        let is_unsure = |field: &FieldRef| trust.is_sampled && !trust.is_declared(field.name());
+        let unsure = schema.fields().iter().map(is_unsure).collect();
+        Ok(Self { text, schema: Arc::clone(schema), fields, unsure, batch_rows, rows_read: 0 })
     }
 
     /// The next rows; `None` at the end.
@@ -72,19 +79,41 @@ impl CsvBatches {
         if rows == 0 {
             return Ok(None);
         }
-        let columns =
-            builders.into_iter().zip(self.schema.fields()).map(|(builder, field)| match builder {
+        let columns = builders.into_iter().zip(self.schema.fields()).enumerate().map(
+            |(at, (builder, field))| match builder {
                 Some(mut builder) => {
-                    self.parsed(&builder.finish(), field.name(), field.data_type())
+                    let values = builder.finish();
+                    if self.unsure[at] {
+                        self.check_foreseen(&values, field)?;
+                    }
+                    self.parsed(&values, field.name(), field.data_type())
                 }
                 None => Ok(new_null_array(field.data_type(), rows)),
-            });
+            },
+        );
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         self.rows_read += rows as u64;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map(Some)
             .map_err(StorageError::library(&self.text.file.path, "make a batch of its rows"))
+    }
+
+    /// Whether all values are of the type that the sample's have, as inference would see them: a parser takes `00501` for 501.
+    fn check_foreseen(&self, values: &StringArray, field: &FieldRef) -> Result<(), StorageError> {
+        let is_odd =
+            |value: Option<&str>| value.is_some_and(|value| !text::is_of(value, field.data_type()));
+        let Some(index) = values.iter().position(is_odd) else { return Ok(()) };
+        let what = format!(
+            "{} is not {}, as in the rows that were looked at",
+            text::shown(values.value(index)),
+            spelling::spelt(field.data_type())
+        );
+        let row = Some(self.rows_read + index as u64 + 1);
+        let at = DataPlace { line: None, row, column: Some(field.name().clone()) };
+        Err(StorageError::data(&self.text.file.path, at, what).hint(
+            "without `infer_schema_rows` all rows are looked at; `schema_hints` declares types",
+        ))
     }
 
     fn parsed(

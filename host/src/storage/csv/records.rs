@@ -222,6 +222,7 @@ mod tests {
         let options = CsvRead {
             encoding: encoding_rs::UTF_8,
             header: true,
+            names: None,
             delimiter: b',',
             quote: b'"',
             escape,
@@ -283,6 +284,7 @@ mod tests {
         let options = CsvRead {
             encoding: encoding_rs::UTF_8,
             header: true,
+            names: None,
             delimiter: b',',
             quote: b'"',
             escape: None,

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use chrono::DateTime;
+use deltalake::kernel::LogicalFileView;
 use deltalake::kernel::Remove;
 use futures::StreamExt;
 use serde_json::Map;
@@ -74,6 +75,18 @@ impl Snapshot {
     /// # Errors
     /// Where the log cannot be read, and where a file lies outside of the table's folder.
     pub async fn files(&self) -> Result<Vec<StoredFile>, StorageError> {
+        let files = self.files_and(|_| ()).await?;
+        Ok(files.into_iter().map(|(file, ())| file).collect())
+    }
+
+    /// The same, each with what `more` sees in its entry.
+    ///
+    /// # Errors
+    /// As [`Self::files`].
+    pub(super) async fn files_and<T>(
+        &self,
+        more: impl Fn(&LogicalFileView) -> T,
+    ) -> Result<Vec<(StoredFile, T)>, StorageError> {
         let failed =
             || StorageError::library(self.address.shown(), "read the table's list of files");
         let state = self.table.snapshot().map_err(failed())?;
@@ -96,7 +109,8 @@ impl Snapshot {
             let mut map = view.partition_values_map();
             // The protocol knows no empty text here: it is NULL.
             let value = |name: &String| map.remove(name).flatten().filter(|text| !text.is_empty());
-            files.push(StoredFile {
+            let more = more(&view);
+            let file = StoredFile {
                 path: address.shown().to_owned(),
                 address,
                 values: columns.iter().map(value).collect(),
@@ -105,7 +119,8 @@ impl Snapshot {
                 hides_rows: vector.is_some(),
                 written_at: view.modification_time(),
                 remove: view.remove_action(true),
-            });
+            };
+            files.push((file, more));
         }
         files.reverse();
         Ok(files)

@@ -7,6 +7,7 @@ mod protocol;
 mod rewrite;
 mod rows;
 mod stats;
+mod told;
 mod travel;
 
 use std::fs;
@@ -56,6 +57,8 @@ pub use self::rows::OpenFile;
 pub use self::rows::Piece;
 pub use self::rows::PieceRows;
 pub use self::stats::stats;
+pub use self::told::FileStats;
+pub use self::travel::Detail;
 pub use self::travel::Stored;
 pub use self::travel::read;
 

@@ -8,7 +8,6 @@ use arrow::array::RecordBatch;
 use arrow::array::RecordBatchOptions;
 use arrow::array::UInt32Array;
 use arrow::array::new_null_array;
-use arrow::compute::concat;
 use arrow::compute::take;
 use arrow::datatypes::DataType;
 use arrow::datatypes::FieldRef;
@@ -17,13 +16,12 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::file::statistics::Statistics;
 
 use super::StoredFile;
 use crate::name::ColumnName;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::parquet::bounds;
 use crate::storage::parquet::open_footer;
 use crate::storage::partition;
 use crate::storage::plain;
@@ -152,25 +150,9 @@ impl<'a> OpenFile<'a> {
             let both = take(&one, &UInt32Array::from(vec![0, 0]), None);
             return both.map(Some).map_err(self.failed("read its partition value"));
         }
-        let group = [self.footer.metadata().row_group(piece.group)];
-        let told = StatisticsConverter::try_new(
-            column,
-            self.footer.schema(),
-            self.footer.parquet_schema(),
-        );
-        // Statistics are a help that a file may do without; whatever is odd about them, its rows are read. Old writers
-        // ordered bytes as signed ones, in fields of their own.
-        let Ok(told) = told else { return Ok(None) };
-        let statistics =
-            told.parquet_column_index().and_then(|at| group[0].column(at).statistics());
-        if statistics.is_none_or(Statistics::is_min_max_deprecated) {
-            return Ok(None);
-        }
-        let (Ok(least), Ok(greatest)) = (told.row_group_mins(group), told.row_group_maxes(group))
-        else {
+        let Some(both) = bounds(&self.footer, piece.group, column) else {
             return Ok(None);
         };
-        let Ok(both) = concat(&[least.as_ref(), greatest.as_ref()]) else { return Ok(None) };
         let both = plain::cast_exact(&both, data_type).ok();
         Ok(both.filter(|both| both.len() == 2 && both.null_count() == 0))
     }

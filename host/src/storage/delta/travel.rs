@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::runtime::Handle;
 
+use super::FileStats;
 use super::MISTAKES;
 use super::MISTAKES_HINT;
 use super::Snapshot;
@@ -39,13 +40,28 @@ pub struct Stored {
     pub partition_columns: Vec<ColumnName>,
     /// Its files, the oldest first.
     pub files: Vec<StoredFile>,
+    /// What its log tells of each of them; nothing where nobody asked.
+    pub stats: Vec<FileStats>,
+}
+
+/// How much of a table's log is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Which files there are.
+    Files,
+    /// What is told of their values, too.
+    Stats,
 }
 
 /// Looks at a version of the table at `path`; `None` where there is no table. Blocks.
 ///
 /// # Errors
 /// A log that cannot be read, a version that is not there, and whatever the table demands of its readers that we do not do.
-pub fn read(address: &Address, as_of: AsOf) -> Result<Option<Stored>, StorageError> {
+pub fn read(
+    address: &Address,
+    as_of: AsOf,
+    detail: Detail,
+) -> Result<Option<Stored>, StorageError> {
     let path = address.shown();
     if mistakes(address) && log::is_there(address)? {
         return Err(StorageError::data(path, DataPlace::default(), MISTAKES).hint(MISTAKES_HINT));
@@ -61,13 +77,17 @@ pub fn read(address: &Address, as_of: AsOf) -> Result<Option<Stored>, StorageErr
             Some(version) => at_version(address, &newest, version).await?,
             None => newest,
         };
-        stored(path, &snapshot).await.map(Some)
+        stored(path, &snapshot, detail).await.map(Some)
     })?
 }
 
-async fn stored(path: &Path, snapshot: &Snapshot) -> Result<Stored, StorageError> {
+async fn stored(path: &Path, snapshot: &Snapshot, detail: Detail) -> Result<Stored, StorageError> {
     let facts = snapshot.facts()?;
-    let files = snapshot.files().await?;
+    let files = snapshot.files_and(|view| match detail {
+        Detail::Files => FileStats::default(),
+        Detail::Stats => FileStats::read(view.stats().as_deref()),
+    });
+    let (files, stats): (Vec<_>, Vec<_>) = files.await?.into_iter().unzip();
     let mut refusals = snapshot
         .demands(|table| PROTOCOL.can_read_from(table))
         .map_err(StorageError::library(path, "read the table's metadata"))?;
@@ -85,6 +105,7 @@ async fn stored(path: &Path, snapshot: &Snapshot) -> Result<Stored, StorageError
         columns: plain::plain_schema(&facts.schema),
         partition_columns: facts.partition_columns,
         files,
+        stats,
     })
 }
 

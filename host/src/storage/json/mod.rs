@@ -1,5 +1,6 @@
 //! JSON, in lines or as a document. Inference reads every object; what a batch then meets that it did not know is an error.
 
+mod foreseen;
 mod infer;
 mod read;
 mod records;

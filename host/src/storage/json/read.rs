@@ -1,5 +1,6 @@
 //! JSON to batches, by Arrow's decoder. Declared types are read as text first and then parsed strictly.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,10 +16,13 @@ use arrow_json::ReaderBuilder;
 use arrow_json::reader::Decoder;
 
 use super::JsonLayout;
+use super::foreseen;
 use super::records::Records;
+use crate::name::ColumnName;
 use crate::storage::BATCH_TEXT_BYTES;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::Trust;
 use crate::storage::listing::SourceFile;
 use crate::storage::text;
 
@@ -28,7 +32,8 @@ pub struct JsonBatches {
     records: Records,
     schema: SchemaRef,
     decoded: SchemaRef,
-    strict: bool,
+    /// Where inference has not seen all objects: the columns that somebody declared.
+    sampled: Option<BTreeSet<ColumnName>>,
     decoder: Decoder,
     batch_rows: usize,
     rows_read: u64,
@@ -37,8 +42,8 @@ pub struct JsonBatches {
 }
 
 impl JsonBatches {
-    /// Opens a file for the columns of `schema`; keys that an object lacks are NULL. With `strict`, a key that `schema` lacks is
-    /// an error: after inference over a part of the rows, `schema` must be whole.
+    /// Opens a file for the columns of `schema`; keys that an object lacks are NULL. After inference over a part of the objects
+    /// `schema` must be whole: a key that it lacks is an error, and so is a value that would have led to another type.
     ///
     /// # Errors
     /// Where the file cannot be opened, or Arrow cannot read JSON to a column's type.
@@ -46,23 +51,25 @@ impl JsonBatches {
         file: &SourceFile,
         layout: JsonLayout,
         schema: &SchemaRef,
-        strict: bool,
+        trust: Trust<'_>,
         batch_rows: usize,
     ) -> Result<Self, StorageError> {
-        let field = |field: &Arc<Field>| match as_text(field.data_type()) {
+        let field = |field: &Arc<Field>| match as_text(field.data_type())
+            || trust.is_declared(field.name()) && !field.data_type().is_nested()
+        {
             true => Field::new(field.name(), DataType::Utf8, true),
             false => field.as_ref().clone(),
         };
         let decoded = Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()));
         let records = Records::open(file, layout)?;
-        let decoder = decoder(&decoded, strict, batch_rows)
+        let decoder = decoder(&decoded, batch_rows)
             .map_err(StorageError::library(&file.path, "read JSON to its types"))?;
         let schema = Arc::clone(schema);
         Ok(Self {
             records,
             schema,
             decoded,
-            strict,
+            sampled: trust.is_sampled.then(|| trust.declared.clone()),
             decoder,
             batch_rows,
             rows_read: 0,
@@ -91,6 +98,7 @@ impl JsonBatches {
             if !self.records.text.trim_ascii_start().starts_with('{') {
                 return Err(self.records.wrong("this is no object".to_owned()));
             }
+            self.check_foreseen()?;
             self.held.push((self.records.line, self.records.text.clone()));
             let decoded = self.decoder.decode(self.records.text.as_bytes());
             // A broken object may look unfinished only; the decoder counts it, and more than one object, as rows.
@@ -127,6 +135,19 @@ impl JsonBatches {
             .map_err(StorageError::library(&self.records.path, "make a batch of its rows"))
     }
 
+    /// Whether the current object has what those have that were looked at.
+    fn check_foreseen(&self) -> Result<(), StorageError> {
+        let Some(declared) = &self.sampled else { return Ok(()) };
+        // What is no object is told where it is decoded.
+        let Ok(object) = super::infer::object(&self.records.text) else { return Ok(()) };
+        let is_declared = |name: &str| declared.iter().any(|column| column.as_str() == name);
+        foreseen::object_is(&object, self.schema.fields(), &is_declared).map_err(|conflict| {
+            let row = Some(self.rows_read + self.held.len() as u64 + 1);
+            let at = DataPlace { line: Some(self.records.line), row, column: Some(conflict.key) };
+            StorageError::data(&self.records.path, at, conflict.what).hint(SAMPLED)
+        })
+    }
+
     /// The first object of the batch that does not decode alone, and why.
     fn explain(&self) -> StorageError {
         for (index, (line, text)) in self.held.iter().enumerate() {
@@ -142,24 +163,26 @@ impl JsonBatches {
                 row: Some(self.rows_read + index as u64 + 1),
                 column: None,
             };
-            return StorageError::data(&self.records.path, at, what)
-                .hint("without `infer_schema_rows` all objects are looked at; `schema_hints` declares types");
+            return StorageError::data(&self.records.path, at, what).hint(SAMPLED);
         }
         self.records.wrong("the objects before this one do not decode".to_owned())
     }
 
     fn alone(&self, text: &str) -> Result<Option<RecordBatch>, ArrowError> {
-        let mut decoder = decoder(&self.decoded, self.strict, 2)?;
+        let mut decoder = decoder(&self.decoded, 2)?;
         decoder.decode(text.as_bytes())?;
         decoder.flush()
     }
 }
 
-fn decoder(schema: &SchemaRef, strict: bool, batch_rows: usize) -> Result<Decoder, ArrowError> {
+/// The way out where objects are not what they were thought to be.
+const SAMPLED: &str =
+    "without `infer_schema_rows` all objects are looked at; `schema_hints` declares types";
+
+fn decoder(schema: &SchemaRef, batch_rows: usize) -> Result<Decoder, ArrowError> {
     ReaderBuilder::new(Arc::clone(schema))
         .with_batch_size(batch_rows)
         .with_coerce_primitive(true)
-        .with_strict_mode(strict)
         .build_decoder()
 }
 

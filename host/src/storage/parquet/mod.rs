@@ -1,5 +1,6 @@
 //! Parquet: what footers tell, batches with only the columns asked for, and writing.
 
+mod group;
 mod read;
 mod write;
 
@@ -22,7 +23,10 @@ use super::address::FileRead;
 use super::listing::SourceFile;
 use super::plain;
 
+pub use self::group::Group;
+pub use self::group::bounds;
 pub use self::read::open;
+pub use self::read::open_part;
 pub use self::write::ParquetFile;
 pub use self::write::Written;
 pub use self::write::unsupported;

@@ -4,11 +4,13 @@ use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use super::Group;
 use super::load;
 use crate::storage::StorageError;
 use crate::storage::listing::SourceFile;
 use crate::storage::tabular;
 use crate::storage::tabular::Batches;
+use crate::storage::tabular::Skip;
 
 /// Opens a file for the columns of `schema`; those that it lacks are NULL, and the others are not read.
 ///
@@ -19,16 +21,42 @@ pub fn open(
     schema: &SchemaRef,
     batch_rows: usize,
 ) -> Result<Batches, StorageError> {
+    open_part(file, schema, batch_rows, &|_| true)
+}
+
+/// The same, without the row groups of which `keep` says no.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_part(
+    file: &SourceFile,
+    schema: &SchemaRef,
+    batch_rows: usize,
+    keep: &dyn Fn(&Group<'_>) -> bool,
+) -> Result<Batches, StorageError> {
     let open = file.open()?;
     let footer = load(&open, file)?;
     let roots = tabular::places(schema, footer.schema());
-    let rows = super::footer_rows(&footer);
+    let mut groups = Vec::new();
+    let mut skips: Vec<Skip> = Vec::new();
+    let mut rows = 0_u64;
+    for group in Group::all(&footer) {
+        if keep(&group) {
+            groups.push(group.index());
+            rows += group.rows();
+        } else {
+            skips.push(Skip { after: rows, rows: group.rows() });
+        }
+    }
+    // Where all are read, the footer's own count of rows has to be right as well.
+    let rows = if skips.is_empty() { super::footer_rows(&footer) } else { rows };
     let mask = ProjectionMask::roots(footer.parquet_schema(), roots);
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(open, footer)
         .with_projection(mask)
+        .with_row_groups(groups)
         .with_batch_size(batch_rows)
         .build()
         .map_err(StorageError::library(&file.path, "read it"))?;
     let read = reader.map(|batch| Ok(batch?));
-    Ok(Batches::new(file, schema, batch_rows, Box::new(read)).due(rows))
+    Ok(Batches::new(file, schema, batch_rows, Box::new(read)).due(rows).skipping(skips))
 }

@@ -56,6 +56,21 @@ impl Guess {
     }
 }
 
+/// Whether a column of this type, as [`Guess`] gives it, would still have it with this value.
+#[must_use]
+pub fn is_of(value: &str, data_type: &DataType) -> bool {
+    let kind = match data_type {
+        DataType::Boolean => BOOL,
+        DataType::Int64 => INT,
+        DataType::Float64 => FLOAT,
+        DataType::Date32 => DATE,
+        DataType::Timestamp(_, None) => NAIVE,
+        DataType::Timestamp(_, Some(_)) => ZONED,
+        _ => return true,
+    };
+    kinds(value) & kind != 0
+}
+
 fn kinds(value: &str) -> u8 {
     match value.as_bytes() {
         b"true" | b"false" | b"True" | b"False" | b"TRUE" | b"FALSE" => BOOL,

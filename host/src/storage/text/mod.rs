@@ -12,6 +12,7 @@ use arrow::datatypes::TimeUnit;
 
 pub use self::guess::Guess;
 pub use self::guess::Number;
+pub use self::guess::is_of;
 pub use self::guess::number;
 pub use self::parse::Misfit;
 pub use self::parse::parse;

@@ -41,6 +41,11 @@ pub fn parse(values: &StringArray, to: &DataType) -> Result<ArrayRef, Misfit> {
             }
         }
     }
+    if to.is_floating()
+        && let Some(index) = too_large(values)
+    {
+        return Err(misfit(index, &format!("{}: it is too large", spelling::spelt(to))));
+    }
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(values, to, &strict).map_err(|error| {
         // The cast does not say where; the lenient one leaves a NULL there.
@@ -54,6 +59,15 @@ pub fn parse(values: &StringArray, to: &DataType) -> Result<ArrayRef, Misfit> {
             None => Misfit { index: 0, what: error.to_string() },
         }
     })
+}
+
+/// A number that would become an infinity, which has no digits itself.
+fn too_large(values: &StringArray) -> Option<usize> {
+    let is_lost = |value: &str| {
+        value.bytes().any(|byte| byte.is_ascii_digit())
+            && value.trim().parse::<f64>().is_ok_and(f64::is_infinite)
+    };
+    values.iter().position(|value| value.is_some_and(is_lost))
 }
 
 /// A value for a message: quoted, and cut where it is long.
@@ -82,6 +96,8 @@ mod tests {
             ("1000.00", DataType::Decimal128(5, 2), "`1000.00` is not a decimal(5,2)"),
             ("1.500", DataType::Decimal128(5, 2), ""),
             ("12", DataType::Int8, ""),
+            ("1e400", DataType::Float64, "`1e400` is not float64: it is too large"),
+            ("-inf", DataType::Float64, ""),
             ("300", DataType::Int8, "`300` is not int8"),
             (
                 "2024-01-01T00:00:00Z",

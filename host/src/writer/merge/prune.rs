@@ -9,6 +9,7 @@ use arrow::error::ArrowError;
 use crate::name::ColumnName;
 use crate::spool::RowBytes;
 use crate::storage::StorageError;
+use crate::storage::bounds::orders_as_bounds_do;
 use crate::storage::delta::OpenFile;
 use crate::storage::delta::Piece;
 
@@ -31,7 +32,7 @@ impl Ranges {
         let mut ranges = Vec::new();
         for key in keys {
             let data_type = rows.field_with_name(key.as_str())?.data_type().clone();
-            if !orders_as_statistics_do(&data_type) {
+            if !orders_as_bounds_do(&data_type) {
                 continue;
             }
             let column = key.as_str().to_owned();
@@ -79,18 +80,4 @@ impl Ranges {
         }
         Ok(true)
     }
-}
-
-/// Not floats, whose NaN is in no statistics; not flags, which rule out nothing; not nested values.
-fn orders_as_statistics_do(data_type: &DataType) -> bool {
-    data_type.is_integer()
-        || matches!(
-            data_type,
-            DataType::Date32
-                | DataType::Timestamp(..)
-                | DataType::Decimal128(..)
-                | DataType::Utf8
-                | DataType::LargeUtf8
-                | DataType::Utf8View
-        )
 }
