@@ -91,7 +91,9 @@ fn stays(report: &Report, base: &Location, place: &Location, spelt: &str, spot: 
                 && physical(&fixed_part(path)).starts_with(physical(base))
         }
         (Location::Store(base), Location::Store(place)) => {
-            (base.kind, &base.bucket) == (place.kind, &place.bucket)
+            // A bucket of this name may be another account's.
+            (base.kind, &base.bucket, &base.settings)
+                == (place.kind, &place.bucket, &place.settings)
                 && Path::new(&place.key).starts_with(&base.key)
         }
         _ => false,

@@ -118,7 +118,7 @@ pub(super) static STORAGE: Block = Block {
     fields: &[
         field(
             "endpoint",
-            Kind::Sensitive,
+            Kind::SensitiveUrl,
             "Where the service is, where that is not the cloud's own.",
         )
         .aliases(&[

@@ -141,7 +141,7 @@ pub(super) fn source_apart(report: &Report, source: &Source, all: &[&Written]) {
     let has_pattern = !is_there && path.components().any(|part| is_pattern(part.as_os_str()));
     let fixed = match &source.path {
         Location::Disk(path) if has_pattern => physical(&fixed_part(path)),
-        Location::Store(_) if has_pattern => fixed_part(&path),
+        Location::Store(_) if has_pattern => fixed_part(&source.path.physical()),
         whole => whole.physical(),
     };
     let pattern = has_pattern.then(|| path.strip_prefix(fixed_part(&path)).unwrap_or(&path));

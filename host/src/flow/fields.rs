@@ -46,6 +46,8 @@ pub(super) enum Kind {
     Text,
     /// The same, which may hold secrets.
     Sensitive,
+    /// A URL, which may hold them where it says who asks.
+    SensitiveUrl,
     /// Any text, also none.
     AnyText,
     /// One word of a table; case and outer blanks do not count.

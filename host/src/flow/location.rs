@@ -8,7 +8,9 @@ use serde::Serialize;
 use serde::Serializer;
 
 use super::disk::physical;
+use super::sensitive::Sensitive;
 use super::store::StoreKind;
+use super::store::StoreOption;
 use super::store::StoreSettings;
 
 /// Where a file, a folder or a pattern of files is.
@@ -78,11 +80,17 @@ impl Location {
         }
     }
 
-    /// The place itself, for comparing: links of what exists on a disk are resolved.
+    /// The place itself, for comparing and not for showing: links of what exists on a disk are resolved, and buckets of one name
+    /// are told apart by whose they are.
     pub(super) fn physical(&self) -> PathBuf {
         match self {
             Self::Disk(path) => physical(path),
-            Self::Store(_) => self.shown(),
+            Self::Store(place) => {
+                let option = |option| place.settings.options.get(&option).map(Sensitive::reveal);
+                let service = [StoreOption::Endpoint, StoreOption::AccountName];
+                let service: Vec<_> = service.into_iter().filter_map(option).collect();
+                PathBuf::from(format!("{}/{place}", service.join("/")))
+            }
         }
     }
 }

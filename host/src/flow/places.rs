@@ -24,6 +24,14 @@ use crate::problem::Code;
 /// Schemes of stores and services that another version may have.
 const NOT_YET: &[&str] = &["adl", "wasb", "wasbs", "http", "https", "hdfs", "dbfs", "memory"];
 
+/// How hosts of Azure's public cloud end.
+const AZURE_HOSTS: &[&str] = &[
+    ".dfs.core.windows.net",
+    ".blob.core.windows.net",
+    ".dfs.fabric.microsoft.com",
+    ".blob.fabric.microsoft.com",
+];
+
 /// The folder that relative paths begin at.
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
@@ -160,6 +168,13 @@ fn in_store(
     {
         // Azure's own spelling: `abfss://container@account.dfs.core.windows.net/path`.
         (bucket, account) = (container, host.split('.').next());
+        let is_public = AZURE_HOSTS.iter().any(|end| host.ends_with(end));
+        if !is_public && !settings.options.contains_key(&StoreOption::Endpoint) {
+            let what = format!("`{host}` is no host of Azure's public cloud");
+            let hint = "say where the account is by `endpoint`, and write `az://container/path`";
+            report.add_hint(Code::WrongValue, spot, what, hint);
+            return None;
+        }
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if bucket.is_empty() || !bucket.chars().all(plain) {

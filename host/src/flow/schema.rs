@@ -92,7 +92,7 @@ fn property(field: &'static Field, alias: Option<&str>, defs: &mut Map<String, V
 
 fn value(kind: Kind, defs: &mut Map<String, Value>) -> Value {
     match kind {
-        Kind::Text | Kind::Sensitive | Kind::Sql | Kind::Age => {
+        Kind::Text | Kind::Sensitive | Kind::SensitiveUrl | Kind::Sql | Kind::Age => {
             json!({"type": "string", "minLength": 1})
         }
         Kind::SqlTexts => any_of(vec![value(Kind::Sql, defs), list(value(Kind::Sql, defs))]),

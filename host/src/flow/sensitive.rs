@@ -5,9 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 
-use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::percent_decode_str;
-use percent_encoding::utf8_percent_encode;
 
 /// What stands in place of a secret.
 const HIDDEN: &str = "***";
@@ -36,23 +34,27 @@ impl Sensitive {
         Self { shown: shown.into(), value: value.into(), secrets }
     }
 
-    /// A text that the flow has in plain words: all of it is secret, or the password where it is a URL.
+    /// A text that is secret as a whole, and stands in the flow in plain words.
     #[must_use]
     pub fn plain(text: &str) -> Self {
-        let Some((_, rest)) = text.split_once("://") else {
-            return Self::new(HIDDEN, text, [text.to_owned()]);
-        };
-        // By the text alone: what the parser takes for no URL may hold a password all the same.
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        let password = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
-        let query = rest.split_once('?').map_or("", |(_, query)| query);
-        let queried = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
-        let queried = queried.filter(|(name, _)| name.eq_ignore_ascii_case("password"));
-        let found = password.into_iter().chain(queried).map(|(_, secret)| secret);
-        let decoded = |secret: &str| percent_decode_str(secret).decode_utf8_lossy().into_owned();
-        let secrets = found.flat_map(|secret| [secret.to_owned(), decoded(secret)]);
-        let hidden = Self::new("", text, secrets);
+        Self::new(HIDDEN, text, [text.to_owned()])
+    }
+
+    /// A URL: whoever asks by it is secret, a password as well as a token.
+    ///
+    /// By the text alone: what no parser takes for a URL may hold a password all the same.
+    #[must_use]
+    pub fn url(text: &str) -> Self {
+        let hidden = Self::new("", text, secrets_of_url(text));
         Self { shown: hidden.redact(text), ..hidden }
+    }
+
+    /// The same, where the flow names secrets in it: what else is one is hidden, too.
+    #[must_use]
+    pub fn as_url(&self) -> Self {
+        let more = secrets_of_url(&self.value);
+        let all = Self::new("", "", more.into_iter().chain(self.secrets.iter().cloned()));
+        Self { shown: all.redact(&self.shown), value: self.value.clone(), secrets: all.secrets }
     }
 
     /// A text without any secret in it.
@@ -61,13 +63,10 @@ impl Sensitive {
         Self::new(text, text, [])
     }
 
-    /// The same as a URL, behind its scheme.
+    /// The same behind a text that is none.
     #[must_use]
     pub fn prefixed(&self, prefix: &str) -> Self {
         let Self { shown, value, secrets } = self;
-        if shown == HIDDEN {
-            return Self::plain(&format!("{prefix}{value}"));
-        }
         Self::new(format!("{prefix}{shown}"), format!("{prefix}{value}"), secrets.clone())
     }
 
@@ -80,15 +79,79 @@ impl Sensitive {
     /// A text of somebody else's, such as an error, without the secrets that it repeats.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| {
-            let encoded = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
-            // Debug output of text escapes quotes and backslashes.
-            let escaped = secret.escape_debug().to_string();
-            [secret.as_str(), &encoded, &escaped]
-                .into_iter()
-                .fold(text, |text, spelt| text.replace(spelt, HIDDEN))
-        })
+        hide(self.secrets.iter().collect(), text)
     }
+
+    /// The same for several.
+    #[must_use]
+    pub fn redact_all(all: &[Self], text: &str) -> String {
+        hide(all.iter().flat_map(|one| &one.secrets).collect(), text)
+    }
+}
+
+/// The longest first: a secret may begin like another one.
+fn hide(mut secrets: Vec<&String>, text: &str) -> String {
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets.into_iter().fold(text.to_owned(), |text, secret| {
+        // Debug output of text escapes quotes and backslashes.
+        let text = text.replace(&secret.escape_debug().to_string(), HIDDEN);
+        let mut hidden = String::with_capacity(text.len());
+        let mut rest = text.as_str();
+        while let Some(c) = rest.chars().next() {
+            match after(rest, secret) {
+                Some(behind) => {
+                    hidden.push_str(HIDDEN);
+                    rest = behind;
+                }
+                None => {
+                    hidden.push(c);
+                    rest = &rest[c.len_utf8()..];
+                }
+            }
+        }
+        hidden
+    })
+}
+
+/// What follows the secret where the text begins with it, each byte as it is or in the encoding of URLs.
+fn after<'a>(text: &'a str, secret: &str) -> Option<&'a str> {
+    let mut at = 0;
+    for byte in secret.bytes() {
+        let rest = &text.as_bytes()[at..];
+        let encoded = || {
+            let digits = std::str::from_utf8(rest.strip_prefix(b"%")?.get(..2)?).ok()?;
+            u8::from_str_radix(digits, 16).ok()
+        };
+        at += match rest.first() {
+            Some(first) if *first == byte => 1,
+            Some(b'%') if encoded() == Some(byte) => 3,
+            _ => return None,
+        };
+    }
+    text.get(at..)
+}
+
+/// What is secret in a URL, as it stands there and decoded.
+fn secrets_of_url(text: &str) -> Vec<String> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+    let query = rest.split_once('?').map_or("", |(_, query)| query);
+    let queried = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
+    let secret = |name: &str| {
+        ["password", "sig", "token"].iter().any(|secret| name.eq_ignore_ascii_case(secret))
+    };
+    let queried = queried.filter(|(name, _)| secret(name)).map(|(_, value)| value);
+    let asking = rest.split('?').next().and_then(|rest| rest.rsplit_once('@'));
+    let asking = asking.and_then(|(asking, _)| match asking.split_once(':') {
+        Some((_, password)) => Some(password),
+        // A user of a database is none.
+        None => scheme.starts_with("http").then_some(asking),
+    });
+    let decoded = |secret: &str| percent_decode_str(secret).decode_utf8_lossy().into_owned();
+    asking
+        .into_iter()
+        .chain(queried)
+        .flat_map(|secret| [secret.to_owned(), decoded(secret)])
+        .collect()
 }
 
 impl fmt::Display for Sensitive {
@@ -181,33 +244,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_texts_hide_what_is_secret_in_them() {
+    fn urls_hide_who_asks_by_them() {
         for (text, shown) in [
-            ("abc", "***"),
             ("postgresql://u:p%40ss@h/db", "postgresql://u:***@h/db"),
             ("postgresql://u@h/db?password=geheim", "postgresql://u@h/db?password=***"),
             ("http://u:p w@h:x", "http://u:***@h:x"),
+            ("http://u:pa/ss@h", "http://u:***@h"),
+            ("https://token@h", "https://***@h"),
+            ("https://h/x?sv=1&sig=a%2Bb", "https://h/x?sv=1&sig=***"),
             ("http://h:80/a", "http://h:80/a"),
         ] {
-            let sensitive = Sensitive::plain(text);
-            assert_eq!(sensitive.to_string(), shown);
-            assert_eq!(
-                (sensitive.reveal(), sensitive.redact(text)),
-                (text, sensitive.redact(shown))
-            );
+            let url = Sensitive::url(text);
+            assert_eq!((url.to_string().as_str(), url.reveal()), (shown, text));
         }
+        let whole = Sensitive::plain("https://x?y");
+        assert_eq!(
+            (whole.to_string().as_str(), whole.redact("a https://x?y b")),
+            ("***", "a *** b".to_owned())
+        );
+        let named =
+            Sensitive::new("http://u:pw@{{ secret:h }}", "http://u:pw@there", ["there".to_owned()]);
+        assert_eq!(named.as_url().to_string(), "http://u:***@{{ secret:h }}");
+        assert_eq!(named.as_url().redact("pw there"), "*** ***");
     }
 
     #[test]
     fn errors_lose_every_spelling_of_a_secret() {
-        let secret = Sensitive::new("{{ secret:a/b }}", "x\"/é", ["x\"/é".to_owned()]);
+        let secret = Sensitive::new("{{ secret:a/b }}", "x-\"/é=", ["x-\"/é=".to_owned()]);
         for (text, redacted) in [
-            ("at x\"/é.", "at ***."),
-            ("at http://x%22%2F%C3%A9@h", "at http://***@h"),
-            ("Error { x: \"x\\\"/é\" }", "Error { x: \"***\" }"),
+            ("at x-\"/é=.", "at ***."),
+            ("at http://x%2D%22%2f%C3%A9%3D@h", "at http://***@h"),
+            ("at http://x-%22/%c3%A9=@h", "at http://***@h"),
+            ("Error { x: \"x-\\\"/é=\" }", "Error { x: \"***\" }"),
+            ("x-\"/é", "x-\"/é"),
         ] {
             assert_eq!(secret.redact(text), redacted);
         }
+        let both = [Sensitive::plain("minio"), Sensitive::plain("minio123")];
+        assert_eq!(Sensitive::redact_all(&both, "minio123 minio"), "*** ***");
         assert_eq!(
             format!("{secret:?} {secret}"),
             "Sensitive(\"{{ secret:a/b }}\") {{ secret:a/b }}"

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use url::Url;
+
 use super::blocks::STORAGE;
 use super::open::Fields;
 use super::open::Found;
@@ -57,8 +59,8 @@ pub enum StoreOption {
 pub struct StoreSettings {
     /// What is set.
     pub options: BTreeMap<StoreOption, Sensitive>,
-    /// Whether the service may be spoken to without TLS.
-    pub allow_http: bool,
+    /// Whether the service may be spoken to without TLS; the environment decides where `None`.
+    pub allow_http: Option<bool>,
     /// S3: whether the bucket is a part of the host's name, not of the path; the service decides where `None`.
     pub virtual_hosted: Option<bool>,
     /// How long one request may take.
@@ -73,7 +75,7 @@ impl Default for StoreSettings {
     fn default() -> Self {
         Self {
             options: BTreeMap::new(),
-            allow_http: false,
+            allow_http: None,
             virtual_hosted: None,
             timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(10),
@@ -144,7 +146,7 @@ pub(super) fn settings(
     let mut options: BTreeMap<_, _> = sensitive.chain(open).collect();
     let flag = |name| fields.flag(name).map(|flag| flag.value);
     let plain = flag("use_ssl") == Some(false);
-    let allow_http = flag("allow_http").unwrap_or(plain);
+    let allow_http = flag("allow_http").or(plain.then_some(true));
     if let Some(endpoint) = options.get_mut(&StoreOption::Endpoint) {
         let key = fields.key_of("endpoint");
         match endpoint.reveal().split_once("://") {
@@ -154,7 +156,7 @@ pub(super) fn settings(
                 *endpoint = endpoint.prefixed(&format!("{scheme}://"));
             }
             Some(("https", _)) => {}
-            Some(("http", _)) if allow_http => {}
+            Some(("http", _)) if allow_http == Some(true) => {}
             Some(("http", _)) => {
                 let what = format!("the endpoint `{endpoint}` is spoken to without TLS");
                 report.add_hint(
@@ -173,7 +175,29 @@ pub(super) fn settings(
             }
         }
     }
-    let halves = [("access_key_id", "secret_access_key"), ("secret_access_key", "access_key_id")];
+    for (name, option) in SENSITIVE {
+        let Some(value) = options.get(option) else { continue };
+        // A key of a service account is a document of many lines.
+        let may_have_lines = *option == StoreOption::ServiceAccountKey;
+        if !may_have_lines && value.reveal().contains(char::is_control) {
+            let what = format!("`{name}` has a line break or another control character in it");
+            report.add(Code::WrongValue, &fields.key_of(name), what);
+            return None;
+        }
+    }
+    if let Some(endpoint) = options.get(&StoreOption::Endpoint)
+        && !Url::parse(endpoint.reveal()).is_ok_and(|url| url.has_host())
+    {
+        let what = format!("the endpoint `{endpoint}` is no address");
+        let hint = "write `https://host:port`";
+        report.add_hint(Code::WrongValue, &fields.key_of("endpoint"), what, hint);
+        return None;
+    }
+    let halves = [
+        ("access_key_id", "secret_access_key"),
+        ("secret_access_key", "access_key_id"),
+        ("session_token", "access_key_id"),
+    ];
     for (set, other) in halves {
         if fields.get(set).is_some() && !fields.is_attempted(other) {
             let hint = "give both, or none: the environment has them then";

@@ -58,8 +58,9 @@ pub(super) enum Rendered {
     Secret(Sensitive),
 }
 
-/// What stands for a secret while its text is rendered: its place among those named, between two characters that no text has.
-const MARK: char = '\u{1}';
+/// What stands for a secret while its text is rendered: its place among those named, between two of these. Unicode reserves the
+/// character for such use within a program.
+const MARK: char = '\u{fdd0}';
 
 /// Renders texts and remembers which variables they name.
 #[derive(Debug)]
@@ -197,14 +198,23 @@ impl Templates {
         self.used.extend(names);
         let asked = std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
         let rendered = rendered?;
-        match rendered.contains(MARK) {
-            false => Ok(Some(Rendered::Text(rendered))),
-            true => self.with_secrets(&rendered, &asked).map(|text| Some(Rendered::Secret(text))),
+        match asked.is_empty() {
+            true => Ok(Some(Rendered::Text(rendered))),
+            false => self.with_secrets(&rendered, &asked).map(|text| Some(Rendered::Secret(text))),
         }
     }
 
     /// Puts secrets in the place of their marks.
     fn with_secrets(&self, rendered: &str, asked: &[String]) -> Result<Sensitive, Refusal> {
+        let changed = || {
+            let what =
+                "a secret is put where it is named: it cannot be changed or compared".to_owned();
+            Refusal::Because { code: Code::WrongValue, what, hint: None }
+        };
+        // One that is asked for and does not stand there decided something.
+        if (0..asked.len()).any(|at| !rendered.contains(&format!("{MARK}{at}{MARK}"))) {
+            return Err(changed());
+        }
         let (mut shown, mut value, mut secrets) = (String::new(), String::new(), Vec::new());
         for (at, part) in rendered.split(MARK).enumerate() {
             if at % 2 == 0 {
@@ -214,8 +224,7 @@ impl Templates {
             }
             // A filter may have changed what it took for a text.
             let Some(name) = part.parse().ok().and_then(|at: usize| asked.get(at)) else {
-                let what = "a secret cannot be changed where it is named".to_owned();
-                return Err(Refusal::Because { code: Code::WrongValue, what, hint: None });
+                return Err(changed());
             };
             let secret = self.secrets.find(name).map_err(|NoSecret { what, hint }| {
                 Refusal::Because { code: Code::NotFound, what, hint: Some(hint) }
@@ -397,6 +406,9 @@ mod tests {
             ("{{ secret:../x }}", Code::NotFound),
             ("{{ secret:a'b }}", Code::NotFound),
             ("{{ secret('lone') | replace('0', '7') }}", Code::WrongValue),
+            ("{{ secret('lone')[1] }}", Code::WrongValue),
+            ("{{ 'a' if secret('no/such') == 'y' else 'b' }}", Code::WrongValue),
+            ("{{ secret('lone') | trim('\u{fdd0}') }}", Code::WrongValue),
         ] {
             let Err(Refusal::Because { code: found, .. }) = rendered(text) else {
                 panic!("{text}")

@@ -45,17 +45,24 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Text that may hold secrets; in plain words it is one itself.
+    /// Text that may hold secrets; in plain words it is one itself, so no message shows it.
     pub(super) fn sensitive(&self, name: &'static str) -> Option<Located<Sensitive>> {
-        self.located(name, |found| match &found.node.shape {
-            Shape::Secret(secret) => Some(secret.clone()),
-            _ => {
-                let text = text(self.report, found.node, &found.spot)?;
-                if text.trim().is_empty() {
+        self.located(name, |found| {
+            let is_url = matches!(found.field.kind, Kind::SensitiveUrl);
+            match &found.node.shape {
+                Shape::Secret(secret) if is_url => Some(secret.as_url()),
+                Shape::Secret(secret) => Some(secret.clone()),
+                Shape::Text(text) if text.trim().is_empty() => {
                     self.report.add(Code::WrongValue, &found.spot, format!("`{name}` is empty"));
-                    return None;
+                    None
                 }
-                Some(Sensitive::plain(text))
+                Shape::Text(text) if is_url => Some(Sensitive::url(text)),
+                Shape::Text(text) => Some(Sensitive::plain(text)),
+                _ => {
+                    let what = format!("`{name}` is text; this is {}", found.node.kind());
+                    self.report.add_hint(Code::WrongType, &found.spot, what, "put it in quotes");
+                    None
+                }
             }
         })
     }

@@ -10,7 +10,7 @@ impl Fields<'_> {
             let name = found.field.name;
             match found.field.kind {
                 Kind::Text | Kind::AnyText => drop(self.text(name)),
-                Kind::Sensitive => drop(self.sensitive(name)),
+                Kind::Sensitive | Kind::SensitiveUrl => drop(self.sensitive(name)),
                 Kind::Word(_) => drop(self.word(name)),
                 Kind::Bool => drop(self.flag(name)),
                 Kind::Count => drop(self.count(name)),

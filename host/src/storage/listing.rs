@@ -184,9 +184,14 @@ fn in_store(
             && facts.below.split('/').all(is_data_name)
             && filter.is_none_or(|filter| filter.is_match(name))
     };
-    let taken = listed.iter().enumerate().filter(|(at, facts)| is_taken(facts, listed.get(at + 1)));
-    let taken: Vec<_> =
-        taken.map(|(_, facts)| file(root.join(&facts.below), facts.clone())).collect();
+    let mut taken = Vec::new();
+    for (at, facts) in listed.iter().enumerate() {
+        let address = root.join(&facts.below);
+        // An empty folder's mark is an object of another key than the one that it is listed by.
+        if is_taken(facts, listed.get(at + 1)) && (facts.size > 0 || address.look()?.is_some()) {
+            taken.push(file(address, facts.clone()));
+        }
+    }
     match listed.is_empty() && !is_pattern {
         true => Err(nothing(place.shown())),
         false => Ok(taken),

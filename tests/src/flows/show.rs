@@ -73,7 +73,7 @@ fn store(location: &Location) -> String {
     let StoreSettings { options, allow_http, virtual_hosted, timeout, connect_timeout, retries } =
         settings.as_ref();
     let mut out = format!(
-        "\n  store: http {allow_http}, virtual hosted {virtual_hosted:?}, {timeout:?}, {connect_timeout:?}, {retries} retries"
+        "\n  store: http {allow_http:?}, virtual hosted {virtual_hosted:?}, {timeout:?}, {connect_timeout:?}, {retries} retries"
     );
     for (option, value) in options {
         write!(out, "\n  {option:?} {value} of {} bytes", value.reveal().len()).unwrap();

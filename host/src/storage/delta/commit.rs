@@ -35,6 +35,7 @@ use crate::name::ColumnName;
 use crate::storage::Cause;
 use crate::storage::StorageError;
 use crate::storage::address::Address;
+use crate::storage::store::Unanswered;
 use crate::storage::sync;
 
 /// What the commit builds on.
@@ -137,7 +138,7 @@ pub async fn landed_before(table: &Snapshot, app_id: &str) -> Result<Option<Land
     let log = table.table.log_store();
     let state = table.table.snapshot().map_err(failed())?;
     match state.transaction_version(log.as_ref(), app_id).await.map_err(failed())? {
-        Some(_) => Ok(Some(Landed::Before(log::version_of(&table.address, app_id)))),
+        Some(_) => Ok(Some(Landed::Before(log::version_of(&table.address, app_id)?))),
         None => Ok(None),
     }
 }
@@ -168,7 +169,7 @@ pub async fn commit(
         Err(error) => {
             let creating = matches!(base, Base::Nothing { .. });
             match settle(address, error, creating, mark).await? {
-                Some(version) if carries(address, version, delta.add) => version,
+                Some(version) if carries(address, version, delta.add)? => version,
                 // Another process committed this very run; the files at hand are not in the log.
                 before => return Ok(Landed::Before(before)),
             }
@@ -203,12 +204,17 @@ async fn settle(
     let path = address.shown();
     let table = match open(address).await {
         Ok(Some(table)) => table,
+        Ok(None) if is_unanswered(&error) => {
+            return Err(CommitError::Unknown { source: error.into() });
+        }
         Ok(None) => return Err(StorageError::library(path, "commit")(error).into()),
         Err(_) => return Err(CommitError::Unknown { source: error.into() }),
     };
     match landed_before(&table, &mark.app_id).await {
         Ok(Some(Landed::Now(version))) => Ok(Some(version)),
         Ok(Some(Landed::Before(version))) => Ok(version),
+        // It may come yet, and would name files that are removed by then.
+        Ok(None) if is_unanswered(&error) => Err(CommitError::Unknown { source: error.into() }),
         // Whatever was said: a table that is there now and was not then is somebody else's.
         Ok(None) if creating || is_conflict(&error) => {
             Err(CommitError::Conflict { source: error.into() })
@@ -348,10 +354,31 @@ fn generic(error: StorageError) -> DeltaTableError {
 }
 
 /// Whether a version adds the first of these files; where there are none, nothing of ours can be missing from it.
-pub(super) fn carries(address: &Address, version: u64, files: &[DataFile]) -> bool {
+///
+/// # Errors
+/// [`CommitError::Unknown`] where its entry cannot be read: it may name them.
+pub(super) fn carries(
+    address: &Address,
+    version: u64,
+    files: &[DataFile],
+) -> Result<bool, CommitError> {
     let first = files.first().map(|file| Action::Add(add(file, true)));
     let Some(first) = first.and_then(|action| serde_json::to_value(action).ok()) else {
-        return true;
+        return Ok(true);
     };
-    log::entry(address, version).iter().any(|action| action["add"]["path"] == first["add"]["path"])
+    let entry = log::entry(address, version)
+        .map_err(|error| CommitError::Unknown { source: error.into() })?;
+    Ok(entry.iter().any(|action| action["add"]["path"] == first["add"]["path"]))
+}
+
+/// Whether a store may still do what it was asked for: it never answered.
+pub(super) fn is_unanswered(error: &DeltaTableError) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<Unanswered>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }

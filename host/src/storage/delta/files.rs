@@ -134,7 +134,7 @@ impl Snapshot {
         let failed = StorageError::library(self.address.shown(), "read the table's metadata");
         let state = self.table.snapshot().map_err(failed)?;
         let columns = state.metadata().partition_columns();
-        let actions = log::entry(&self.address, version);
+        let actions = log::entry(&self.address, version)?;
         let added = actions.iter().filter_map(|action| action["add"].as_object());
         let value = |add: &Map<String, Value>, column: &String| {
             let value = add.get("partitionValues")?.get(column)?.as_str();

@@ -30,13 +30,16 @@ pub(super) fn is_there(table: &Address) -> Result<bool, StorageError> {
 }
 
 /// The version whose entry carries the mark; `None` where the entry was cleaned away.
-pub(super) fn version_of(table: &Address, app_id: &str) -> Option<u64> {
+///
+/// An entry that cannot be read is an error: whoever takes it for another one's removes what it names.
+pub(super) fn version_of(table: &Address, app_id: &str) -> Result<Option<u64>, StorageError> {
     let marked = |action: &Value| action["txn"]["appId"] == app_id;
-    versions(table)
-        .ok()?
-        .into_iter()
-        .rev()
-        .find(|version| entry(table, *version).iter().any(marked))
+    for version in versions(table)?.into_iter().rev() {
+        if entry(table, version)?.iter().any(marked) {
+            return Ok(Some(version));
+        }
+    }
+    Ok(None)
 }
 
 /// The versions that have an entry, ascending.
@@ -49,10 +52,10 @@ pub(super) fn versions(table: &Address) -> Result<Vec<u64>, StorageError> {
 }
 
 /// The actions of a version; none where it is not there.
-pub(super) fn entry(table: &Address, version: u64) -> Vec<Value> {
-    let bytes = table.join(LOG).join(&name(version)).read().ok().flatten().unwrap_or_default();
+pub(super) fn entry(table: &Address, version: u64) -> Result<Vec<Value>, StorageError> {
+    let bytes = table.join(LOG).join(&name(version)).read()?.unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n');
-    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
 /// The name of a version's entry.

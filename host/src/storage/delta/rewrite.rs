@@ -16,6 +16,7 @@ use super::StoredFile;
 use super::commit::add;
 use super::commit::carries;
 use super::commit::is_conflict;
+use super::commit::is_unanswered;
 use super::commit::lasting;
 use super::open;
 use crate::name::ColumnName;
@@ -107,11 +108,14 @@ async fn landed_since(
         Ok(Some(now)) => now,
         Ok(None) | Err(_) => return Err(CommitError::Unknown { source: error.into() }),
     };
-    let mut since = before.version() + 1..=now.version();
-    let landed = since.find(|version| !files.is_empty() && carries(address, *version, files));
-    match landed {
-        Some(version) => Ok(version),
-        None if is_conflict(&error) => Err(CommitError::Conflict { source: error.into() }),
-        None => Err(StorageError::library(address.shown(), "commit")(error).into()),
+    for version in before.version() + 1..=now.version() {
+        if !files.is_empty() && carries(address, version, files)? {
+            return Ok(version);
+        }
     }
+    Err(match error {
+        error if is_unanswered(&error) => CommitError::Unknown { source: error.into() },
+        error if is_conflict(&error) => CommitError::Conflict { source: error.into() },
+        error => StorageError::library(address.shown(), "commit")(error).into(),
+    })
 }

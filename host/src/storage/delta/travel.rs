@@ -162,7 +162,7 @@ fn time_of(address: &Address, version: u64) -> Result<DateTime<Utc>, StorageErro
         let time = info.get("inCommitTimestamp").or(info.get("timestamp"))?.as_i64()?;
         DateTime::from_timestamp_millis(time)
     };
-    if let Some(time) = log::entry(address, version).iter().find_map(said) {
+    if let Some(time) = log::entry(address, version)?.iter().find_map(said) {
         return Ok(time);
     }
     let entry = address.join(log::LOG).join(&log::name(version));

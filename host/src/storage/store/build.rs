@@ -1,10 +1,15 @@
 //! From settings to a store. What the connection does not say comes from the environment, then from the cloud's own chain: roles of
 //! machines and containers, identities of workloads.
 
+use std::ffi::OsString;
+use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use object_store::BackoffConfig;
 use object_store::ClientConfigKey;
+use object_store::Error;
+use object_store::ObjectStore;
 use object_store::Result;
 use object_store::RetryConfig;
 use object_store::aws::AmazonS3Builder;
@@ -13,6 +18,7 @@ use object_store::azure::AzureConfigKey;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::gcp::GoogleConfigKey;
+use url::Url;
 
 use super::guard::Guarded;
 use crate::flow::Sensitive;
@@ -23,106 +29,190 @@ use crate::flow::StoreSettings;
 
 pub(super) fn store(location: &StoreLocation) -> Result<Guarded> {
     let StoreLocation { kind, bucket, settings, key: _ } = location;
-    let secrets: Vec<Sensitive> = settings.options.values().cloned().collect();
-    let redacted = |error: object_store::Error| {
-        let said = secrets.iter().fold(error.to_string(), |said, secret| secret.redact(&said));
-        object_store::Error::Generic { store: "object store", source: said.into() }
-    };
+    let mut secrets: Vec<Sensitive> = settings.options.values().cloned().collect();
     let built = match kind {
-        StoreKind::S3 => s3(bucket, settings).map(|store| Guarded::new(store, secrets.clone())),
-        StoreKind::Gcs => gcs(bucket, settings).map(|store| Guarded::new(store, secrets.clone())),
-        StoreKind::Azure => {
-            azure(bucket, settings).map(|store| Guarded::new(store, secrets.clone()))
-        }
+        StoreKind::S3 => s3(bucket, settings, &mut secrets).map(Arc::from),
+        StoreKind::Gcs => gcs(bucket, settings, &mut secrets).map(Arc::from),
+        StoreKind::Azure => azure(bucket, settings, &mut secrets).map(Arc::from),
     };
-    built.map_err(redacted)
+    match built {
+        Ok(store) => Ok(Guarded::new(store, secrets)),
+        Err(error) => {
+            let said = Sensitive::redact_all(&secrets, &error.to_string());
+            Err(Error::Generic { store: "object store", source: said.into() })
+        }
+    }
 }
 
-fn s3(bucket: &str, settings: &StoreSettings) -> Result<object_store::aws::AmazonS3> {
-    let has_keys = settings.options.contains_key(&StoreOption::AccessKeyId);
-    let of_environment = std::env::vars().filter_map(|(name, value)| {
-        let key = name.starts_with("AWS_").then(|| name.to_ascii_lowercase().parse().ok())??;
-        // Those of the connection and of the environment are never mixed.
-        let is_credential = matches!(
-            key,
-            AmazonS3ConfigKey::AccessKeyId
-                | AmazonS3ConfigKey::SecretAccessKey
-                | AmazonS3ConfigKey::Token
-        );
-        (!has_keys || !is_credential).then_some((key, value))
+/// The settings of a kind that the environment has. Values that are no UTF-8 are nobody's.
+fn of_environment<K: FromStr>(prefix: &str) -> Vec<(K, String)> {
+    let pair = |(name, value): (OsString, OsString)| {
+        let name = name.to_str().filter(|name| name.starts_with(prefix))?.to_ascii_lowercase();
+        Some((name.parse().ok()?, value.to_str()?.to_owned()))
+    };
+    std::env::vars_os().filter_map(pair).collect()
+}
+
+fn s3(
+    bucket: &str,
+    settings: &StoreSettings,
+    secrets: &mut Vec<Sensitive>,
+) -> Result<Box<dyn ObjectStore>> {
+    use AmazonS3ConfigKey as Key;
+    let has = |option| settings.options.contains_key(&option);
+    let own_keys = has(StoreOption::AccessKeyId) || has(StoreOption::SessionToken);
+    let mut keys = of_environment::<Key>("AWS_");
+    // Those of the connection and of the environment are never mixed.
+    keys.retain(|(key, _)| match key {
+        Key::AccessKeyId | Key::SecretAccessKey | Key::Token => !own_keys,
+        Key::Endpoint | Key::S3Endpoint => !has(StoreOption::Endpoint),
+        _ => true,
     });
-    let mut builder = of_environment
-        .fold(AmazonS3Builder::new(), |builder, (key, value)| builder.with_config(key, value))
-        .with_bucket_name(bucket);
-    for (option, value) in &settings.options {
+    for (key, value) in &keys {
+        match key {
+            Key::SecretAccessKey | Key::Token => secrets.push(Sensitive::plain(value)),
+            Key::Endpoint | Key::S3Endpoint => secrets.push(Sensitive::url(value)),
+            _ => {}
+        }
+    }
+    let own = settings.options.iter().filter_map(|(option, value)| {
         let key = match option {
-            StoreOption::Endpoint => AmazonS3ConfigKey::Endpoint,
-            StoreOption::Region => AmazonS3ConfigKey::Region,
-            StoreOption::AccessKeyId => AmazonS3ConfigKey::AccessKeyId,
-            StoreOption::SecretAccessKey => AmazonS3ConfigKey::SecretAccessKey,
-            StoreOption::SessionToken => AmazonS3ConfigKey::Token,
+            StoreOption::Endpoint => Key::S3Endpoint,
+            StoreOption::Region => Key::Region,
+            StoreOption::AccessKeyId => Key::AccessKeyId,
+            StoreOption::SecretAccessKey => Key::SecretAccessKey,
+            StoreOption::SessionToken => Key::Token,
             // The flow's reader lets no other option of this kind pass.
-            _ => continue,
+            _ => return None,
         };
-        builder = builder.with_config(key, value.reveal());
-    }
+        Some((key, value.reveal().to_owned()))
+    });
+    keys.extend(own);
+    keys.extend(client(settings).map(|(key, value)| (Key::Client(key), value)));
     if let Some(virtual_hosted) = settings.virtual_hosted {
-        builder = builder.with_virtual_hosted_style_request(virtual_hosted);
+        keys.push((Key::VirtualHostedStyleRequest, virtual_hosted.to_string()));
     }
-    client(settings)
-        .fold(builder, |builder, (key, value)| {
-            builder.with_config(AmazonS3ConfigKey::Client(key), value)
-        })
-        .with_retry(retries(settings))
-        .build()
+    let builder = keys
+        .into_iter()
+        .fold(AmazonS3Builder::new(), |builder, (key, value)| builder.with_config(key, value));
+    let builder = with_bucket_in_host(builder, bucket);
+    let store = builder.with_bucket_name(bucket).with_retry(retries(settings)).build()?;
+    Ok(Box::new(store))
 }
 
-fn gcs(bucket: &str, settings: &StoreSettings) -> Result<object_store::gcp::GoogleCloudStorage> {
-    let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
-    for (option, value) in &settings.options {
+/// An endpoint of a service whose buckets are parts of its host's name: the client takes it for that of the bucket itself.
+fn with_bucket_in_host(builder: AmazonS3Builder, bucket: &str) -> AmazonS3Builder {
+    use AmazonS3ConfigKey as Key;
+    let is_virtual = builder.get_config_value(&Key::VirtualHostedStyleRequest);
+    let endpoint =
+        [Key::S3Endpoint, Key::Endpoint].iter().find_map(|key| builder.get_config_value(key));
+    let host = endpoint.and_then(|endpoint| {
+        let mut url = Url::parse(&endpoint).ok()?;
+        let host = url.host_str()?.to_owned();
+        let has_bucket = host.strip_prefix(bucket).is_some_and(|rest| rest.starts_with('.'));
+        if !has_bucket {
+            url.set_host(Some(&format!("{bucket}.{host}"))).ok()?;
+        }
+        Some(url.as_str().trim_end_matches('/').to_owned())
+    });
+    match host.filter(|_| is_virtual.is_some_and(|it| it.eq_ignore_ascii_case("true"))) {
+        Some(endpoint) => builder.with_config(Key::S3Endpoint, endpoint),
+        None => builder,
+    }
+}
+
+fn gcs(
+    bucket: &str,
+    settings: &StoreSettings,
+    secrets: &mut Vec<Sensitive>,
+) -> Result<Box<dyn ObjectStore>> {
+    use GoogleConfigKey as Key;
+    let has = |option| settings.options.contains_key(&option);
+    let own_keys = has(StoreOption::ServiceAccountKey) || has(StoreOption::ServiceAccountPath);
+    let mut keys = of_environment::<Key>("GOOGLE_");
+    keys.retain(|(key, _)| match key {
+        Key::ServiceAccount | Key::ServiceAccountKey | Key::ApplicationCredentials => !own_keys,
+        Key::BaseUrl => !has(StoreOption::Endpoint),
+        _ => true,
+    });
+    let hidden = keys.iter().filter(|(key, _)| matches!(key, Key::ServiceAccountKey));
+    secrets.extend(hidden.map(|(_, value)| Sensitive::plain(value)));
+    let own = settings.options.iter().filter_map(|(option, value)| {
         let key = match option {
-            StoreOption::Endpoint => GoogleConfigKey::BaseUrl,
-            StoreOption::ServiceAccountPath => GoogleConfigKey::ServiceAccount,
-            StoreOption::ServiceAccountKey => GoogleConfigKey::ServiceAccountKey,
-            _ => continue,
+            StoreOption::Endpoint => Key::BaseUrl,
+            StoreOption::ServiceAccountPath => Key::ServiceAccount,
+            StoreOption::ServiceAccountKey => Key::ServiceAccountKey,
+            _ => return None,
         };
-        builder = builder.with_config(key, value.reveal());
-    }
-    client(settings)
-        .fold(builder, |builder, (key, value)| {
-            builder.with_config(GoogleConfigKey::Client(key), value)
-        })
-        .with_retry(retries(settings))
-        .build()
+        Some((key, value.reveal().to_owned()))
+    });
+    keys.extend(own);
+    keys.extend(client(settings).map(|(key, value)| (Key::Client(key), value)));
+    let builder =
+        keys.into_iter().fold(GoogleCloudStorageBuilder::new(), |builder, (key, value)| {
+            builder.with_config(key, value)
+        });
+    let store = builder.with_bucket_name(bucket).with_retry(retries(settings)).build()?;
+    Ok(Box::new(store))
 }
 
-fn azure(container: &str, settings: &StoreSettings) -> Result<object_store::azure::MicrosoftAzure> {
-    let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(container);
-    for (option, value) in &settings.options {
+fn azure(
+    container: &str,
+    settings: &StoreSettings,
+    secrets: &mut Vec<Sensitive>,
+) -> Result<Box<dyn ObjectStore>> {
+    use AzureConfigKey as Key;
+    let has = |option| settings.options.contains_key(&option);
+    let own_keys = [StoreOption::AccountKey, StoreOption::SasToken, StoreOption::ClientSecret];
+    let own_keys = own_keys.into_iter().any(has);
+    let mut keys = of_environment::<Key>("AZURE_");
+    keys.retain(|(key, _)| match key {
+        Key::AccessKey
+        | Key::SasKey
+        | Key::Token
+        | Key::ClientId
+        | Key::ClientSecret
+        | Key::AuthorityId
+        | Key::FederatedTokenFile => !own_keys,
+        Key::Endpoint => !has(StoreOption::Endpoint),
+        Key::AccountName => !has(StoreOption::AccountName),
+        _ => true,
+    });
+    for (key, value) in &keys {
+        match key {
+            Key::AccessKey | Key::SasKey | Key::Token | Key::ClientSecret => {
+                secrets.push(Sensitive::plain(value));
+            }
+            Key::Endpoint => secrets.push(Sensitive::url(value)),
+            _ => {}
+        }
+    }
+    let own = settings.options.iter().filter_map(|(option, value)| {
         let key = match option {
-            StoreOption::Endpoint => AzureConfigKey::Endpoint,
-            StoreOption::AccountName => AzureConfigKey::AccountName,
-            StoreOption::AccountKey => AzureConfigKey::AccessKey,
-            StoreOption::SasToken => AzureConfigKey::SasKey,
-            StoreOption::ClientId => AzureConfigKey::ClientId,
-            StoreOption::ClientSecret => AzureConfigKey::ClientSecret,
-            StoreOption::TenantId => AzureConfigKey::AuthorityId,
-            _ => continue,
+            StoreOption::Endpoint => Key::Endpoint,
+            StoreOption::AccountName => Key::AccountName,
+            StoreOption::AccountKey => Key::AccessKey,
+            StoreOption::SasToken => Key::SasKey,
+            StoreOption::ClientId => Key::ClientId,
+            StoreOption::ClientSecret => Key::ClientSecret,
+            StoreOption::TenantId => Key::AuthorityId,
+            _ => return None,
         };
-        builder = builder.with_config(key, value.reveal());
-    }
-    client(settings)
-        .fold(builder, |builder, (key, value)| {
-            builder.with_config(AzureConfigKey::Client(key), value)
-        })
-        .with_retry(retries(settings))
-        .build()
+        Some((key, value.reveal().to_owned()))
+    });
+    keys.extend(own);
+    keys.extend(client(settings).map(|(key, value)| (Key::Client(key), value)));
+    let builder = keys.into_iter().fold(MicrosoftAzureBuilder::new(), |builder, (key, value)| {
+        builder.with_config(key, value)
+    });
+    let store = builder.with_container_name(container).with_retry(retries(settings)).build()?;
+    Ok(Box::new(store))
 }
 
-/// What holds for any of them. What is not asked for stays as the environment has it.
+/// What holds for any of them. What is not said stays as the environment has it.
 fn client(settings: &StoreSettings) -> impl Iterator<Item = (ClientConfigKey, String)> {
     let seconds = |time: Duration| format!("{} seconds", time.as_secs().max(1));
-    let allow_http = settings.allow_http.then(|| (ClientConfigKey::AllowHttp, true.to_string()));
+    let allow_http = settings.allow_http.map(|it| (ClientConfigKey::AllowHttp, it.to_string()));
     let times = [
         (ClientConfigKey::Timeout, seconds(settings.timeout)),
         (ClientConfigKey::ConnectTimeout, seconds(settings.connect_timeout)),

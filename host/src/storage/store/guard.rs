@@ -28,6 +28,7 @@ use object_store::PutResult;
 use object_store::Result;
 use object_store::UploadPart;
 use object_store::client::HttpError;
+use object_store::client::HttpErrorKind;
 use object_store::path::Path;
 
 use super::waiting::broken;
@@ -38,15 +39,15 @@ use crate::flow::Sensitive;
 const ASKED_MAX: usize = 3;
 
 /// The store, and what its errors must not tell.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Guarded {
     inner: Arc<dyn ObjectStore>,
     secrets: Arc<[Sensitive]>,
 }
 
 impl Guarded {
-    pub(super) fn new(inner: impl ObjectStore, secrets: Vec<Sensitive>) -> Self {
-        Self { inner: Arc::new(inner), secrets: secrets.into() }
+    pub(super) fn new(inner: Arc<dyn ObjectStore>, secrets: Vec<Sensitive>) -> Self {
+        Self { inner, secrets: secrets.into() }
     }
 
     /// The same for a listing, whose answer may end too early: the client does not ask again by itself.
@@ -85,9 +86,12 @@ impl Guarded {
     /// The same kind of error, in words without secrets.
     fn redacted(&self, error: Error) -> Error {
         let words = |source: &dyn fmt::Display| {
-            let said = source.to_string();
-            self.secrets.iter().fold(said, |said, secret| secret.redact(&said)).into()
+            Sensitive::redact_all(&self.secrets, &source.to_string()).into()
         };
+        if is_unanswered(&error) {
+            let said = Sensitive::redact_all(&self.secrets, &error.to_string());
+            return Error::Generic { store: "object store", source: Unanswered(said).into() };
+        }
         match error {
             Error::NotFound { path, source } => Error::NotFound { path, source: words(&source) },
             Error::AlreadyExists { path, source } => {
@@ -117,6 +121,32 @@ impl Guarded {
 fn is_cut(error: &Error) -> bool {
     let Error::Generic { source, .. } = error else { return false };
     source.source().is_some_and(|cause| cause.is::<HttpError>())
+}
+
+/// The store never answered: it may have acted, may act yet, or not.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unanswered(String);
+
+/// Whether a request went out and no answer came.
+fn is_unanswered(error: &Error) -> bool {
+    let Error::Generic { source, .. } = error else { return false };
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(source.as_ref());
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<HttpError>() {
+            // Where no connection came about, nobody was asked.
+            return error.kind() != HttpErrorKind::Connect;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+impl fmt::Debug for Guarded {
+    /// What the client shows of itself has its keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Guarded({self})")
+    }
 }
 
 impl fmt::Display for Guarded {

@@ -4,6 +4,7 @@
 mod build;
 mod guard;
 mod read;
+mod upload;
 mod waiting;
 
 use std::path::Path as FilePath;
@@ -15,12 +16,10 @@ use chrono::DateTime;
 use chrono::Utc;
 use futures::TryStreamExt;
 use object_store::Error;
-use object_store::MultipartUpload;
 use object_store::ObjectMeta;
 use object_store::ObjectStore;
 use object_store::ObjectStoreExt;
 use object_store::PutPayload;
-use object_store::WriteMultipart;
 use object_store::path::Path;
 
 use super::Cause;
@@ -28,13 +27,9 @@ use super::DataPlace;
 use super::StorageError;
 use crate::flow::StoreLocation;
 
+pub use self::guard::Unanswered;
 pub use self::read::StoreRead;
 pub use self::waiting::wait;
-
-/// Bytes of one part of a large object that is written.
-const PART_BYTES: usize = 16 << 20;
-/// Parts that are on their way at a time.
-const PARTS_MAX: usize = 3;
 
 /// A place in a store that is open: an object, or what is below a key.
 #[derive(Debug, Clone)]
@@ -206,42 +201,11 @@ impl StoreAddress {
     pub fn put_file(&self, file: &FilePath) -> Result<(), StorageError> {
         let failed = || StorageError::io(file, "read it");
         let size = std::fs::metadata(file).map_err(failed())?.len();
-        if size <= PART_BYTES as u64 {
+        if size <= upload::PART_BYTES {
             return self.put(std::fs::read(file).map_err(failed())?);
         }
-        let mut file_open = std::fs::File::open(file).map_err(failed())?;
-        let (store, key) = (Arc::clone(&self.store), self.key.clone());
-        let upload = wait(async move { store.put_multipart(&key).await });
-        let upload: Box<dyn MultipartUpload> = upload.map_err(self.failed("begin to write it"))?;
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
-        loop {
-            let mut part = Vec::new();
-            let read = std::io::Read::take(&mut file_open, PART_BYTES as u64);
-            let read = std::io::copy(&mut { read }, &mut part);
-            match read {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(error) => {
-                    // Parts cost money until they are given up; what went wrong first is what counts.
-                    let _ = wait(async move { upload.abort().await });
-                    return Err(failed()(error));
-                }
-            }
-            let (waited, back) = wait(async move {
-                let waited = upload.wait_for_capacity(PARTS_MAX).await;
-                if waited.is_ok() {
-                    upload.put(Bytes::from(part));
-                }
-                Ok((waited, upload))
-            })
-            .map_err(self.failed("write it"))?;
-            upload = back;
-            if let Err(error) = waited {
-                let _ = wait(async move { upload.abort().await });
-                return Err(self.failed("write it")(error));
-            }
-        }
-        wait(async move { upload.finish().await }).map(drop).map_err(self.failed("write it"))
+        let (store, key, file) = (Arc::clone(&self.store), self.key.clone(), file.to_owned());
+        wait(upload::whole(store, key, file, size)).map_err(self.failed("write it"))
     }
 
     /// Removes the object; nothing is an error where there is none.

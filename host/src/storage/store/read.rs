@@ -134,8 +134,8 @@ impl Object {
             Some((number, coming)) if number == block => {
                 coming.recv().unwrap_or_else(|_| Err(broken("a request stopped".to_owned())))?
             }
-            other => {
-                blocks.coming = other;
+            // Nobody goes on from there any more.
+            _ => {
                 let (start, end) = self.range(block);
                 self.fetch(start, end)?
             }

@@ -17,6 +17,8 @@ use super::server;
 pub(super) enum Fault {
     /// The store never sees it, and says 503.
     Refused,
+    /// The store never sees it; the connection ends without an answer.
+    Swallowed,
     /// The store acts; the answer is a 500.
     AnsweredWrong,
     /// The store acts; the connection ends without an answer.
@@ -32,6 +34,8 @@ pub(super) struct Loss {
     pub(super) path: &'static str,
     pub(super) nth: usize,
     pub(super) lasts: bool,
+    /// What is refused for good once this was lost: requests whose path has this in it.
+    pub(super) then: Option<&'static str>,
     pub(super) fault: Fault,
 }
 
@@ -102,19 +106,25 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     };
     let fault = {
         let mut state = state.lock().unwrap();
-        let hit =
-            state.loss.clone().filter(|loss| loss.method == method && path.contains(loss.path));
-        let fault = hit.and_then(|loss| {
+        let loss = state.loss.clone();
+        let then = loss.as_ref().filter(|_| state.lost > 0).and_then(|loss| loss.then);
+        let refused = then.filter(|part| path.contains(part)).map(|_| Fault::Refused);
+        let hit = loss.filter(|loss| loss.method == method && path.contains(loss.path));
+        let lost = hit.and_then(|loss| {
             state.seen += 1;
             let is_lost = state.seen == loss.nth || loss.lasts && state.seen > loss.nth;
             is_lost.then_some(loss.fault)
         });
+        let fault = refused.or(lost);
         state.lost += usize::from(fault.is_some());
         fault
     };
     const NOTHING: &str = "Content-Length: 0\r\nConnection: close\r\n\r\n";
     if fault == Some(Fault::Refused) {
         return client.write_all(format!("HTTP/1.1 503 Slow Down\r\n{NOTHING}").as_bytes());
+    }
+    if fault == Some(Fault::Swallowed) {
+        return Ok(());
     }
     let mut store = TcpStream::connect(("127.0.0.1", server::port()))?;
     let kept = head.lines().filter(|line| {
@@ -132,6 +142,6 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         }
         Some(Fault::Dropped) => Ok(()),
         Some(Fault::Cut) => client.write_all(&answer[..answer.len() - answer.len().min(20)]),
-        Some(Fault::Refused) | None => client.write_all(&answer),
+        Some(Fault::Refused | Fault::Swallowed) | None => client.write_all(&answer),
     }
 }

@@ -1,5 +1,6 @@
 //! A real S3 server, one for all tests: moto, from PyPI, in an environment that `cargo xtask setup` makes.
 
+use std::fs::File;
 use std::io::BufRead as _;
 use std::io::BufReader;
 use std::io::Read as _;
@@ -19,11 +20,14 @@ pub(super) fn port() -> u16 {
         let python = std::env::var_os("WASMHOST_TEST_PYTHON").expect(
             "WASMHOST_TEST_PYTHON names a Python with moto; `cargo xtask test` makes one and sets it",
         );
+        // It complains of clients that go away; what it says is kept for whoever looks for it.
+        let log = File::create(concat!(env!("CARGO_TARGET_TMPDIR"), "/s3.log")).unwrap();
         // It ends when this process does: its input is a pipe that nobody else holds.
         let mut server = Command::new(python)
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/servers/s3.py"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(log)
             .spawn()
             .unwrap();
         let lines = BufReader::new(server.stdout.take().unwrap()).lines();

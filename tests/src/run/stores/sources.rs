@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use wasmhost::source::Files;
+use wasmhost::table::RunId;
+
 use super::connection;
 use super::server;
 use super::server::bucket;
@@ -162,4 +165,33 @@ fn objects_of_many_blocks_are_read_whole() {
         .map(|key| server::get(&bucket, key).len())
         .sum::<usize>();
     assert!(size > 8 << 20, "{size}");
+}
+
+#[test]
+fn an_object_that_changes_under_the_reader_is_an_error_and_no_mixture() {
+    let bucket = bucket();
+    let rows = |from: u32| {
+        (from..from + 2_500_000).fold("v\n".to_owned(), |text, n| text + &format!("{n:07}\n"))
+    };
+    let store = connection(&bucket, server::port())
+        .replace("'{{ secret:s3/id }}'", "id")
+        .replace("\"{{ secret('s3/key') }}\"", "key");
+    for (format, changed) in [("csv", rows(1)), ("csv", "v\n1\n".to_owned())] {
+        server::put(&bucket, "lake/in.csv", rows(0).as_bytes());
+        let stage =
+            stage(&[("f.yaml", &reading(&store, &format!("format: {format}, path: in.csv")))]);
+        let flow = stage.read("f.yaml", &RunId::new("a").unwrap());
+        let mut files = Files::open(Files::discover(&flow.source).unwrap(), 1000);
+        assert_eq!(files.next_batch().unwrap().unwrap().rows.num_rows(), 1000);
+        server::put(&bucket, "lake/in.csv", changed.as_bytes());
+        let mut read = 1000;
+        let error = loop {
+            match files.next_batch() {
+                Ok(Some(batch)) => read += batch.rows.num_rows(),
+                Ok(None) => panic!("{read} rows of a changed object"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("it has changed since it was listed"), "{error}");
+    }
 }
