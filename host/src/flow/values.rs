@@ -45,17 +45,19 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Text that may hold secrets; in plain words it is one itself.
+    /// Text that may hold secrets; in plain words it is one itself, so no message shows it.
     pub(super) fn sensitive(&self, name: &'static str) -> Option<Located<Sensitive>> {
         self.located(name, |found| match &found.node.shape {
             Shape::Secret(secret) => Some(secret.clone()),
+            Shape::Text(text) if !text.trim().is_empty() => Some(Sensitive::plain(text)),
+            Shape::Text(_) => {
+                self.report.add(Code::WrongValue, &found.spot, format!("`{name}` is empty"));
+                None
+            }
             _ => {
-                let text = text(self.report, found.node, &found.spot)?;
-                if text.trim().is_empty() {
-                    self.report.add(Code::WrongValue, &found.spot, format!("`{name}` is empty"));
-                    return None;
-                }
-                Some(Sensitive::plain(text))
+                let what = format!("`{name}` is text; this is not");
+                self.report.add_hint(Code::WrongType, &found.spot, what, "put it in quotes");
+                None
             }
         })
     }
