@@ -8,6 +8,7 @@ mod guests;
 mod layers;
 mod model;
 mod paths;
+mod postgres;
 mod random;
 mod run;
 mod sandbox;

@@ -24,6 +24,7 @@ use wasmhost::flow::Source;
 use wasmhost::name::ColumnName;
 use wasmhost::problem::Place;
 use wasmhost::source::Files;
+use wasmhost::source::Rows;
 
 pub(crate) fn csv() -> CsvRead {
     CsvRead {
@@ -63,16 +64,19 @@ pub(crate) fn source(path: &Path, format: ReadFormat) -> Source {
 /// The columns, then each batch's place and rows, NULL as `-`; or the error, with `DIR` for the folder.
 pub(crate) fn shown(source: &Source, batch_rows: usize, folder: &Path) -> String {
     let tell = |error: String| error.replace(folder.to_str().unwrap(), "DIR");
-    let found = match Files::discover(source) {
+    let found = match Rows::discover(source) {
         Ok(found) => found,
         Err(error) => return tell(error.to_string()),
     };
-    let fields =
-        found.schema.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type()));
+    let fields = found
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| format!("{} {}", field.name(), field.data_type()));
     let mut out = vec![fields.collect::<Vec<_>>().join(", ")];
-    let mut files = Files::open(found, batch_rows);
+    let mut rows = Rows::open(found, batch_rows);
     loop {
-        let batch = match files.next_batch() {
+        let batch = match rows.next_batch() {
             Ok(Some(batch)) => batch,
             Ok(None) => return tell(out.join("\n")),
             Err(error) => return tell(format!("{}\n{error}", out.join("\n"))),

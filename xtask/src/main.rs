@@ -21,7 +21,7 @@ use crate::repo::Repo;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  setup    check what the builds need, and install the guests' targets when they are missing
+  setup    check what builds and tests need, and install the guests' targets and Postgres when they are missing
   guests   build all guests for the sandbox, and put the example's components where its flow looks for them
   demo     set up, build, run the example flow, and show what was written and where
   test     set up, build, run all tests: the guests' native ones, then the host's

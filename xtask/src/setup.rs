@@ -1,7 +1,7 @@
 //! What a build needs beyond cargo itself: found, installed, or named in one line.
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -31,7 +31,7 @@ pub(crate) fn for_tests(repo: &Repo) -> Result<()> {
     run(repo)?;
     python::servers(repo)?;
     println!("setup: the S3 server for tests is there");
-    Ok(())
+    postgres(repo)
 }
 
 /// Checks that the tools which ship with rustup's default profile are there.
@@ -87,6 +87,55 @@ fn c_compiler(repo: &Repo) -> Result<()> {
     }
     println!("setup: C compiler `{name}` is there");
     Ok(())
+}
+
+/// The tests start a server of their own; nothing of the system's has to run, and nothing is left running.
+fn postgres(repo: &Repo) -> Result<()> {
+    if let Some(folder) = postgres_programs()? {
+        println!("setup: Postgres is there, in {}", folder.display());
+        return Ok(());
+    }
+    let is_root = output(repo.command("id").arg("-u")).is_some_and(|user| user == "0");
+    if !is_root || !succeeds(repo.command("apt-get").arg("--version")) {
+        bail!(
+            "there is no Postgres for the tests; install it: apt-get install postgresql (Debian), brew install postgresql (macOS)"
+        );
+    }
+    let install = |package: &str| {
+        let mut apt = repo.command("apt-get");
+        apt.args(["install", "--yes", "--no-install-recommends", package]);
+        run_command(apt.env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    run_command(repo.command("apt-get").arg("update"))?;
+    // Debian's package makes and starts a server unless this says otherwise before it is installed.
+    install("postgresql-common")?;
+    let settings = Path::new("/etc/postgresql-common/createcluster.conf");
+    let text = fs::read_to_string(settings).unwrap_or_default();
+    let others = text.lines().filter(|line| !line.trim_start().starts_with("create_main_cluster"));
+    let text: String =
+        others.chain(["create_main_cluster = false"]).flat_map(|line| [line, "\n"]).collect();
+    fs::write(settings, text)?;
+    install("postgresql")?;
+    if postgres_programs()?.is_none() {
+        bail!("Postgres was installed, and its programs are in none of the usual folders");
+    }
+    println!("setup: Postgres was installed");
+    Ok(())
+}
+
+/// The folder of `initdb` and `postgres`: on the `PATH`, or where Debian keeps them.
+fn postgres_programs() -> Result<Option<PathBuf>> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<_> = env::split_paths(&path).collect();
+    if let Ok(versions) = fs::read_dir("/usr/lib/postgresql") {
+        for version in versions {
+            folders.push(version?.path().join("bin"));
+        }
+    }
+    let has_all = |folder: &PathBuf| {
+        ["initdb", "postgres"].iter().all(|program| folder.join(program).is_file())
+    };
+    Ok(folders.into_iter().find(has_all))
 }
 
 fn guest_target(repo: &Repo, target: &str) -> Result<()> {

@@ -17,6 +17,8 @@ use serde_json::json;
 use crate::evidence::DestinationRecord;
 use crate::evidence::Outcome;
 use crate::evidence::Record;
+use crate::evidence::StockRecord;
+use crate::plan::StockPlan;
 use crate::problem::Problem;
 use crate::run::Event;
 use crate::run::RunError;
@@ -138,7 +140,11 @@ impl Progress {
             Self::Lines(last) => match event {
                 Event::Planned(plan) => {
                     let source = &plan.source;
-                    err(&format!("reading {} file(s) of {}", source.files.len(), source.path));
+                    let what = match &source.stock {
+                        StockPlan::Files { files, .. } => format!("{} file(s)", files.len()),
+                        StockPlan::Rows(rows) => rows.label(),
+                    };
+                    err(&format!("reading {what} of {}", source.path));
                 }
                 Event::Read(rows) => {
                     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,10 +171,12 @@ pub(super) fn record(record: &Record) {
     let status = word(&record.status);
     out(&format!("run {} of flow {}: {status} in {seconds:.1} s", record.run_id, record.flow));
     if let Some(source) = &record.source {
-        out(&format!(
-            "  read {} rows from {} ({} file(s))",
-            record.rows_read, source.path, source.files
-        ));
+        let what = match &source.stock {
+            StockRecord::Files { files, .. } => format!("{files} file(s)"),
+            StockRecord::Table { table } => table.clone(),
+            StockRecord::Query { .. } => "query".to_owned(),
+        };
+        out(&format!("  read {} rows from {} ({what})", record.rows_read, source.path));
     }
     if let Some(filter) = record.source.as_ref().and_then(|source| source.filter.as_ref()) {
         out(&format!("  {} rows left out by the source's filter", filter.rows_filtered));

@@ -114,13 +114,35 @@ pub struct SourceRecord {
     /// The version that was read, where it is a table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// Its files.
-    pub files: u64,
-    /// Their bytes.
-    pub bytes: u64,
+    /// What it was read from.
+    #[serde(flatten)]
+    pub stock: StockRecord,
     /// What its filter has done, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterRecord>,
+}
+
+/// What rows were read from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum StockRecord {
+    /// Files.
+    Files {
+        /// How many.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// A table of a database.
+    Table {
+        /// With its schema.
+        table: String,
+    },
+    /// A query of a database.
+    Query {
+        /// As the flow has it.
+        query: String,
+    },
 }
 
 /// What a source's filter has done.

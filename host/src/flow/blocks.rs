@@ -89,6 +89,9 @@ pub(super) static CONNECTION: Block = Block {
             Kind::Text,
             "Folder that relative paths begin at; itself relative to the flow file.",
         ),
+        URL_FIELD,
+        USER_FIELD,
+        PASSWORD_FIELD,
         field("options", Kind::Block(&READ_OPTIONS), "Options of reading.")
             .aliases(&["read_options"]),
         field("write_options", Kind::Block(&WRITE_OPTIONS), "Options of writing."),
@@ -259,7 +262,7 @@ pub(super) static SOURCE: Block = Block {
         field(
             "query",
             Kind::Sql,
-            "Delta: SQL over the table, which is called `source`; its result is what the chain begins with.",
+            "`sql`: the query whose rows are read. Delta: SQL over the table, which is called `source`; its result is what the chain begins with.",
         )
         .aliases(&["sql"]),
         field(
@@ -305,6 +308,19 @@ const SOURCE_COMPLETE: Field = field(
 pub(super) const CONNECTION_FIELD: Field =
     field("connection", Kind::NameOr(&CONNECTION), "A connection's name, or a connection.")
         .aliases(&["connection_name"]);
+/// `url`, as connections and options have it.
+pub(super) const URL_FIELD: Field = field(
+    "url",
+    Kind::SensitiveUrl,
+    "`sql`: the server, such as `postgresql://host:5432/database?sslmode=verify-full`.",
+);
+/// `user`, likewise.
+pub(super) const USER_FIELD: Field =
+    field("user", Kind::Sensitive, "`sql`: who connects, where `url` does not say it.")
+        .aliases(&["username"]);
+/// `password`, likewise.
+pub(super) const PASSWORD_FIELD: Field =
+    field("password", Kind::Sensitive, "`sql`: how that is proven, where `url` does not say it.");
 /// `path`, likewise.
 pub(super) const PATH_FIELD: Field = field(
     "path",
@@ -315,7 +331,7 @@ pub(super) const PATH_FIELD: Field = field(
 pub(super) const SCHEMA_FIELD: Field = field(
     "schema",
     Kind::Text,
-    "With `table`: the folder `schema/table` below the connection's `base_path`.",
+    "With `table`: the folder `schema/table` below the connection's `base_path`; of `sql`, the table's schema.",
 )
 .aliases(&["schema_name"]);
 /// `table`, likewise.

@@ -9,6 +9,7 @@ use globset::GlobBuilder;
 use super::Destination;
 use super::Judge;
 use super::Location;
+use super::ReadFormat;
 use super::Rule;
 use super::Source;
 use super::Step;
@@ -136,6 +137,9 @@ pub(super) fn state_apart(report: &Report, state: &Path, spot: &Spot, all: &[&Wr
 
 /// No destination may write what the source reads, nor replace a folder that holds it.
 pub(super) fn source_apart(report: &Report, source: &Source, all: &[&Written]) {
+    if let ReadFormat::Sql(_) = source.format {
+        return;
+    }
     let path = source.path.shown();
     let is_there = matches!(source.path, Location::Disk(_)) && path.exists();
     let has_pattern = !is_there && path.components().any(|part| is_pattern(part.as_os_str()));

@@ -20,6 +20,7 @@ use super::places::Folder;
 use super::report::Located;
 use super::report::Report;
 use super::report::Spot;
+use super::sql;
 use super::store;
 use crate::problem::Code;
 use crate::problem::known_names;
@@ -27,6 +28,8 @@ use crate::problem::known_names;
 /// A connection whose own settings were judged.
 #[derive(Debug, Clone)]
 pub(super) struct Connection<'a> {
+    /// Everything that it sets.
+    pub(super) fields: Fields<'a>,
     /// An error where its format is set and cannot be one.
     pub(super) format: Result<Declared, ()>,
     /// An error where it is set and cannot be one.
@@ -102,8 +105,10 @@ impl<'a> Connection<'a> {
                 .map(Some)
                 .ok_or(()),
         };
+        let alone = format.as_ref().ok().and_then(Declared::alone);
+        sql::judge_connection(report, &fields, alone);
         let date_folders = date_folders(report, &fields);
-        Some(Self { format, base_path, storage, read_options, write_options, date_folders })
+        Some(Self { fields, format, base_path, storage, read_options, write_options, date_folders })
     }
 
     /// Its folder, where that is on a disk.
@@ -145,7 +150,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// What a block's data is and where: a view by its name, anything else below the connection's folder.
+/// What a block's data is and where: a view by its name, a database nowhere, anything else below the connection's folder.
 ///
 /// A connection that cannot be read leaves both unknown; it was told why.
 pub(super) fn format_and_place(
@@ -157,10 +162,15 @@ pub(super) fn format_and_place(
     let Ok(connection) = connection else { return (None, None) };
     let connection = connection.as_ref();
     let format = format(report, fields, connection.map(|connection| &connection.format));
+    if let (Some(format), Some(connection)) = (&format, connection) {
+        sql::judge_connection(report, &connection.fields, Some(format.value));
+    }
     let path = match &format {
         Some(format) if format.value == "view" => {
             folder.view(report, fields).map(|path| path.map(Location::Disk))
         }
+        // A database is no place among files.
+        Some(format) if format.value == "sql" => None,
         _ => location(report, fields, connection, folder),
     };
     (format, path)

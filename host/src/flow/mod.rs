@@ -46,14 +46,18 @@ mod schema;
 mod schema_parts;
 mod scope;
 mod sensitive;
+mod server;
+mod server_url;
 mod source;
 mod sources;
+mod sql;
 mod step;
 mod step_blocks;
 mod steps;
 mod store;
 mod template;
 mod types;
+mod url_parts;
 mod used;
 mod values;
 mod vars;
@@ -92,6 +96,7 @@ pub use self::schema::json_schema;
 pub use self::sensitive::SECRET_VARIABLE;
 pub use self::sensitive::Secrets;
 pub use self::sensitive::Sensitive;
+pub use self::server::*;
 pub use self::step::*;
 pub use self::store::StoreKind;
 pub use self::store::StoreOption;
@@ -135,6 +140,17 @@ pub struct Flow {
     pub state: PathBuf,
 }
 
+impl Flow {
+    /// The passwords of its sources.
+    pub fn passwords(&self) -> impl Iterator<Item = &Sensitive> {
+        let sources = std::iter::once(&self.source).chain(&self.other_sources);
+        sources.filter_map(|source| match &source.format {
+            ReadFormat::Sql(read) => read.server.password.as_ref(),
+            _ => None,
+        })
+    }
+}
+
 /// Where a component's bytes are.
 #[derive(Debug, Clone)]
 pub struct ComponentSource {
@@ -151,7 +167,7 @@ pub struct ComponentSource {
 pub struct Source {
     /// The source's name: `main`, or the flow's own.
     pub name: String,
-    /// A file, a folder or a glob.
+    /// A file, a folder or a glob; of a database, what errors and records call it.
     pub path: Location,
     /// The connection's folder, which the files may not leave.
     pub base: Option<PathBuf>,
@@ -201,6 +217,8 @@ pub enum ReadFormat {
     Binary {},
     /// A Delta table.
     Delta(AsOf),
+    /// A table or a query of a Postgres server.
+    Sql(Box<SqlRead>),
 }
 
 /// Which version of a table is read.
@@ -442,6 +460,7 @@ impl ReadFormat {
             Self::Orc {} => "orc",
             Self::Binary {} => "binary",
             Self::Delta(_) => "delta",
+            Self::Sql(_) => "sql",
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Options of reading and of writing, with the formats that use them.
 
+use super::blocks::PASSWORD_FIELD;
+use super::blocks::URL_FIELD;
+use super::blocks::USER_FIELD;
 use super::fields::Block;
 use super::fields::Field;
 use super::fields::Kind;
@@ -66,6 +69,12 @@ pub(super) static READ_OPTIONS: Block = Block {
             "Whether no file at all is an empty input instead of an error.",
         )
         .formats(&["csv", "parquet", "jsonl", "json", "arrow", "avro", "orc", "binary", "delta"]),
+        // Other tools keep these here.
+        URL_FIELD.formats(&["sql"]),
+        USER_FIELD.formats(&["sql"]),
+        PASSWORD_FIELD.formats(&["sql"]),
+        field("dbtable", Kind::Text, "The table, such as `orders` or `shop.orders`.").formats(&["sql"]),
+        field("driver", Kind::Text, "Accepted where it is `org.postgresql.Driver`.").formats(&["sql"]),
     ],
 };
 

@@ -35,6 +35,11 @@ impl Spot {
         Self { at, path: join(&self.path, key) }
     }
 
+    /// The key itself, as the user spelt it.
+    pub(super) fn name(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or_default()
+    }
+
     pub(super) fn item(&self, index: usize, at: Mark) -> Self {
         Self { at, path: format!("{}[{index}]", self.path) }
     }

@@ -70,6 +70,12 @@ impl Sensitive {
         Self::new(format!("{prefix}{shown}"), format!("{prefix}{value}"), secrets.clone())
     }
 
+    /// Whether the flow names secrets in it, so that no part of its value may be seen.
+    #[must_use]
+    pub fn names_secrets(&self) -> bool {
+        self.shown.contains("{{")
+    }
+
     /// The value itself, for whoever needs it now: never kept, printed or recorded.
     #[must_use]
     pub fn reveal(&self) -> &str {

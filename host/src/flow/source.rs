@@ -1,6 +1,7 @@
 //! A source, from its block and its connection.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use arrow::datatypes::DataType;
 use chrono::DateTime;
@@ -13,6 +14,7 @@ use encoding_rs::UTF_8;
 use super::AsOf;
 use super::CsvRead;
 use super::JsonRead;
+use super::Location;
 use super::ReadFormat;
 use super::Source;
 use super::Step;
@@ -29,6 +31,7 @@ use super::places::Folder;
 use super::report::Located;
 use super::report::Report;
 use super::report::Spot;
+use super::sql;
 use super::types::ColumnTypes;
 use crate::name::ColumnName;
 use crate::problem::Code;
@@ -88,15 +91,23 @@ pub(super) fn read<'a>(
     let schema_hints = schema_hints(report, hints, &options);
     let as_of = as_of(report, &fields, format);
     let query = query(report, &fields, format, spot);
-    let path = path?;
+    let (format, path) = match format {
+        "sql" => {
+            let read = sql::read(report, &fields, connected, &options, folder)?;
+            let place = Location::Disk(PathBuf::from(read.server.to_string()));
+            (ReadFormat::Sql(Box::new(read)), place)
+        }
+        "delta" => (ReadFormat::Delta(as_of), path?.value),
+        format => {
+            let path = path?.value;
+            (read_format(report, format, &options)?, path)
+        }
+    };
     let source = Source {
         name,
-        path: path.value,
+        path,
         base: connected.and_then(Connection::base_on_disk),
-        format: match format {
-            "delta" => ReadFormat::Delta(as_of),
-            format => read_format(report, format, &options)?,
-        },
+        format,
         columns: columns.map(|columns| columns.value),
         schema_hints,
         merge_schema: options.flag("merge_schema").is_some_and(|flag| flag.value),
@@ -113,6 +124,10 @@ pub(super) fn read<'a>(
 /// The query over a table, as the first step of the chain; files have steps for that.
 fn query(report: &Report, fields: &Fields<'_>, format: &str, spot: &Spot) -> Option<Step> {
     let query = fields.sql("query")?;
+    // A database answers its own.
+    if format == "sql" {
+        return None;
+    }
     if format != "delta" {
         let what = format!("`query` asks tables; `{format}` is none");
         let hint = "a `sql` step does the same for files; it calls their rows `input`";

@@ -5,6 +5,7 @@ use super::fields::word;
 
 const NO_FORMAT_YET: &str = "is a format that this version does not have";
 const READ_ONLY: &str = "can only be read";
+const DATABASES: &[&str] = &["postgres", "postgresql", "jdbc"];
 const WRITE_ONLY: &str = "can only be written";
 
 /// Formats of a source.
@@ -20,7 +21,7 @@ pub(super) static READ_FORMATS: &[Word] = &[
     word("file", "Path-based; `file_format` says which, Parquet by default.").aliases(&["s3"]),
     word("delta", "A Delta table."),
     word("iceberg", "").later(NO_FORMAT_YET),
-    word("sql", "").later(NO_FORMAT_YET),
+    word("sql", "A table or a query of a Postgres server.").aliases(DATABASES),
     word("view", "Rows that flows of one `wasmhost run` share; `path` is its name."),
     word("kafka", "").never(WRITE_ONLY),
 ];
@@ -40,7 +41,7 @@ pub(super) static WRITE_FORMATS: &[Word] = &[
     word("view", "Rows that flows of one `wasmhost run` share; `path` is its name."),
     word("orc", "").never(READ_ONLY),
     word("binary", "").never(READ_ONLY),
-    word("sql", "").never(READ_ONLY),
+    word("sql", "").aliases(DATABASES).never(READ_ONLY),
 ];
 
 /// Formats of a connection, which sources and destinations may share.
@@ -56,7 +57,7 @@ pub(super) static CONNECTION_FORMATS: &[Word] = &[
     word("delta", "Delta tables."),
     word("file", "Path-based; `file_format` says which, Parquet by default.").aliases(&["s3"]),
     word("iceberg", "").later(NO_FORMAT_YET),
-    word("sql", "").later(NO_FORMAT_YET),
+    word("sql", "A Postgres server; read only.").aliases(DATABASES),
     word("kafka", "").later(NO_FORMAT_YET),
     word("view", "Rows that flows of one `wasmhost run` share; `path` is its name."),
 ];

@@ -9,6 +9,7 @@ use crate::component::Statefulness;
 use crate::flow::ByDate;
 use crate::flow::PartitionColumn;
 use crate::flow::SchemaChange;
+use crate::flow::SqlRows;
 use crate::plan::ChainPlan;
 use crate::plan::DeduplicatePlan;
 use crate::plan::DestinationPlan;
@@ -19,6 +20,7 @@ use crate::plan::SortPlan;
 use crate::plan::SourcePlan;
 use crate::plan::StagePlan;
 use crate::plan::StepPlan;
+use crate::plan::StockPlan;
 use crate::plan::TargetState;
 use crate::plan::changes;
 use crate::problem::escape;
@@ -54,19 +56,31 @@ pub fn explain(plan: &Plan) -> String {
 }
 
 fn explain_source(text: &mut String, role: &str, source: &SourcePlan) {
-    let bytes: u64 = source.files.iter().map(|file| file.bytes).sum();
     let what = format!("{role} `{}`: {} {}", source.name, source.format, source.path);
     line(text, 0, &what);
-    line(text, 1, &format!("{} file(s), {bytes} bytes", source.files.len()));
+    match &source.stock {
+        StockPlan::Files { files, version } => {
+            let bytes: u64 = files.iter().map(|file| file.bytes).sum();
+            line(text, 1, &format!("{} file(s), {bytes} bytes", files.len()));
+            if let Some(version) = version {
+                line(text, 1, &format!("version: {version}"));
+            }
+        }
+        StockPlan::Rows(SqlRows::Query(query)) => {
+            line(text, 1, "query, in a read-only transaction:");
+            query.trim().lines().for_each(|own| line(text, 2, &escape(own)));
+        }
+        StockPlan::Rows(table @ SqlRows::Table { .. }) => {
+            let what = format!("table, in a read-only transaction: {}", escape(&table.label()));
+            line(text, 1, &what);
+        }
+    }
     if let Some(filter) = &source.filter {
         line(text, 1, &format!("only rows where: {}", escape(&filter.sql)));
         if filter.files_skipped > 0 {
             let what = format!("{} more file(s) can have none of them", filter.files_skipped);
             line(text, 1, &what);
         }
-    }
-    if let Some(version) = source.version {
-        line(text, 1, &format!("version: {version}"));
     }
     line(text, 1, &format!("columns: {}", columns(&source.schema)));
     if source.reads.len() < source.schema.fields().len() {

@@ -10,6 +10,7 @@ use crate::component::Limits;
 use crate::component::OpenedRule;
 use crate::component::OpenedTransform;
 use crate::component::Statefulness;
+use crate::flow::SqlRows;
 use crate::storage::listing::SourceFile;
 use crate::storage::target::TargetFacts;
 use crate::table::RunId;
@@ -38,14 +39,26 @@ pub struct Facts {
 /// A source.
 #[derive(Debug)]
 pub struct SourceFacts {
-    /// Its files, in order.
-    pub files: Vec<SourceFile>,
-    /// Their columns, after the projection.
+    /// What it is read from.
+    pub stock: Stock,
+    /// The columns, after the projection.
     pub schema: SchemaRef,
-    /// The table's version, where it is a table.
-    pub version: Option<u64>,
     /// Its filter, where it has one.
     pub filter: Option<FilterFacts>,
+}
+
+/// What a source is read from.
+#[derive(Debug)]
+pub enum Stock {
+    /// Files.
+    Files {
+        /// In order.
+        files: Vec<SourceFile>,
+        /// The table's version, where it is a table.
+        version: Option<u64>,
+    },
+    /// Rows of a database.
+    Query(SqlRows),
 }
 
 /// A source's filter.

@@ -20,6 +20,7 @@ use crate::flow::Load;
 use crate::flow::Location;
 use crate::flow::PartitionColumn;
 use crate::flow::SchemaChange;
+use crate::flow::SqlRows;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::name::DestinationName;
@@ -74,23 +75,37 @@ pub struct Plan {
 pub struct SourcePlan {
     /// The source's name.
     pub name: String,
-    /// As the flow says it, made absolute or relative to the working folder.
+    /// As the flow says it, made absolute or relative to the working folder; of a database, the server without who asks.
     pub path: Location,
     /// The format's name.
     pub format: &'static str,
-    /// The files, in the order in which they are read.
-    pub files: Vec<FilePlan>,
+    /// What the rows are read from.
+    #[serde(flatten)]
+    pub stock: StockPlan,
     /// Which rows are read; all where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterPlan>,
     /// The columns.
     #[serde(serialize_with = "columns")]
     pub schema: SchemaRef,
-    /// The table's version, where it is a table.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
     /// Those of them that are read; the others are looked at by nobody.
     pub reads: Vec<String>,
+}
+
+/// What rows are read from.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum StockPlan {
+    /// Files.
+    Files {
+        /// In the order in which they are read.
+        files: Vec<FilePlan>,
+        /// The table's version, where it is a table.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        version: Option<u64>,
+    },
+    /// Rows of a database: `table` or `query`.
+    Rows(SqlRows),
 }
 
 /// Which rows of a source are read.

@@ -16,12 +16,14 @@ use crate::plan::Plan;
 use crate::plan::QuarantinePlan;
 use crate::plan::SourcePlan;
 use crate::plan::StagePlan;
+use crate::plan::StockPlan;
 use crate::plan::TargetState;
 use crate::plan::chain::chain;
 use crate::plan::derived;
 use crate::plan::facts::ChainFacts;
 use crate::plan::facts::Facts;
 use crate::plan::facts::SourceFacts;
+use crate::plan::facts::Stock;
 use crate::plan::layout;
 use crate::plan::quarantine;
 use crate::problem::Code;
@@ -72,7 +74,7 @@ pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
 }
 
 fn source(source: &Source, facts: &SourceFacts, reads: Option<&BTreeSet<usize>>) -> SourcePlan {
-    let SourceFacts { files, schema, version, filter } = facts;
+    let SourceFacts { stock, schema, filter } = facts;
     let is_filtered = |at: usize| {
         filter.as_ref().is_some_and(|filter| filter.reads.contains(schema.field(at).name()))
     };
@@ -83,13 +85,17 @@ fn source(source: &Source, facts: &SourceFacts, reads: Option<&BTreeSet<usize>>)
         name: source.name.clone(),
         path: source.path.clone(),
         format: source.format.name(),
-        files: files.iter().map(file).collect(),
+        stock: match stock {
+            Stock::Files { files, version } => {
+                StockPlan::Files { files: files.iter().map(file).collect(), version: *version }
+            }
+            Stock::Query(rows) => StockPlan::Rows(rows.clone()),
+        },
         filter: source.filter.as_ref().zip(filter.as_ref()).map(|(sql, facts)| FilterPlan {
             sql: sql.clone(),
             files_skipped: facts.files_skipped,
         }),
         schema: Arc::clone(schema),
-        version: *version,
         reads: reads.map(|at| schema.field(at).name().clone()).collect(),
     }
 }

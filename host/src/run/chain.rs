@@ -26,7 +26,7 @@ use crate::run::keyed;
 use crate::run::live::LiveStage;
 use crate::sandbox::SandboxError;
 use crate::sandbox::TransformPool;
-use crate::source::Files;
+use crate::source::Rows;
 
 /// Batches that the source may read ahead, and a stage may be ahead of the next one.
 const READ_AHEAD: usize = 2;
@@ -75,11 +75,13 @@ pub(super) type Seen = Arc<dyn Fn(usize, &Batch) + Send + Sync>;
 pub(super) type Items = BoxStream<'static, Result<Item, RunError>>;
 
 /// The source's batches, read on a thread of their own.
-pub(super) fn source(mut files: Files, mut seen: impl FnMut(&Batch) + Send + 'static) -> Items {
+pub(super) fn source(rows: Rows, mut seen: impl FnMut(&Batch) + Send + 'static) -> Items {
     let (sender, mut receiver) = mpsc::channel(READ_AHEAD);
+    let listening = sender.clone();
+    let mut rows = rows.while_wanted(move || !listening.is_closed());
     let reader = spawn_blocking(move || {
         loop {
-            let batch = match files.next_batch() {
+            let batch = match rows.next_batch() {
                 Ok(Some(batch)) => Ok(batch),
                 Ok(None) => return,
                 Err(error) => Err(RunError::from(error)),

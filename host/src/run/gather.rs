@@ -17,6 +17,7 @@ use crate::name::DestinationName;
 use crate::plan::facts::Facts;
 use crate::plan::facts::FilterFacts;
 use crate::plan::facts::SourceFacts;
+use crate::plan::facts::Stock;
 use crate::plan::quarantine;
 use crate::run::READ_ROWS;
 use crate::run::error::RunError;
@@ -27,7 +28,9 @@ use crate::run::world::World;
 use crate::sandbox::Context;
 use crate::sandbox::Reference;
 use crate::source::Discovered;
-use crate::source::Files;
+use crate::source::Known;
+use crate::source::Queried;
+use crate::source::Rows;
 use crate::source::SourceError;
 use crate::storage::address::Address;
 use crate::storage::target;
@@ -40,7 +43,7 @@ pub(super) struct Gathered {
     pub(super) main: Arc<LiveChain>,
     /// Each destination's own chain, in the flow's order.
     pub(super) chains: Vec<Arc<LiveChain>>,
-    pub(super) source: Discovered,
+    pub(super) source: Known,
     pub(super) before: Before,
 }
 
@@ -56,7 +59,7 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
     let limits = Limits::effective(&flow.limits);
     // Components and the source do not depend on each other: the problems of both are reported.
     let loaded = loading::load(flow, world, &limits);
-    let discovered = Files::discover(&flow.source);
+    let discovered = Rows::discover(&flow.source);
     let (loaded, source) = match (loaded, discovered) {
         (Ok(loaded), Ok(source)) => (loaded, source),
         (Err(RunError::Problems(mut problems)), Err(SourceError::Problems(more))) => {
@@ -67,13 +70,16 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
         (_, Err(SourceError::Problems(problems))) => return Err(RunError::Problems(problems)),
         (_, Err(error)) => return Err(error.into()),
     };
-    let others = flow.other_sources.iter().map(|other| Files::discover(other).map_err(discovery));
+    let others = flow.other_sources.iter().map(|other| {
+        // Each instance reads them anew.
+        Rows::discover(other).map(Known::shared).map_err(discovery)
+    });
     let others = others.collect::<Result<Vec<_>, _>>()?;
     let batch_rows =
         usize::try_from(limits.batch_rows).map_or(READ_ROWS, |rows| rows.min(READ_ROWS));
     let references: Vec<Reference> =
         others.iter().map(|other| reference(other, batch_rows)).collect();
-    let names: Vec<String> = others.iter().map(|other| other.name.clone()).collect();
+    let names: Vec<String> = others.iter().map(|other| other.name().to_owned()).collect();
     let opening = Opening {
         loaded: &loaded.components,
         sql: loaded.sql.as_ref(),
@@ -82,7 +88,7 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
         names: &names,
         context,
     };
-    let (main, live) = opening.chain((&flow.transforms, &flow.rules), &source.schema, None, "")?;
+    let (main, live) = opening.chain((&flow.transforms, &flow.rules), source.schema(), None, "")?;
     let mut chains = Vec::new();
     let mut problems = Vec::new();
     for to in &flow.destinations {
@@ -113,13 +119,18 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
     Ok(Gathered { facts, main: Arc::new(live), chains, source, before: before(flow, run_id)? })
 }
 
-fn known(source: &Discovered) -> SourceFacts {
-    let Discovered { files, files_skipped, schema, version, .. } = source;
-    let filter = source.filter().map(|_| FilterFacts {
-        reads: source.filter_reads().map(|field| field.name().clone()).collect(),
-        files_skipped: *files_skipped,
+fn known(source: &Known) -> SourceFacts {
+    let (stock, files_skipped) = match source {
+        Known::Files(Discovered { files, files_skipped, version, .. }) => {
+            (Stock::Files { files: files.clone(), version: *version }, *files_skipped)
+        }
+        Known::Query(Queried { described, .. }) => (Stock::Query(described.rows.clone()), 0),
+    };
+    let filter = source.is_filtered().then(|| FilterFacts {
+        reads: source.filter_reads().into_iter().map(|field| field.name().clone()).collect(),
+        files_skipped,
     });
-    SourceFacts { files: files.clone(), schema: Arc::clone(schema), version: *version, filter }
+    SourceFacts { stock, schema: Arc::clone(source.schema()), filter }
 }
 
 fn discovery(error: SourceError) -> RunError {
@@ -130,14 +141,14 @@ fn discovery(error: SourceError) -> RunError {
 }
 
 /// Another source as components are given it: read from its beginning each time.
-fn reference(source: &Discovered, batch_rows: usize) -> Reference {
+fn reference(source: &Known, batch_rows: usize) -> Reference {
     let discovered = source.clone();
     Reference {
-        name: source.name.clone(),
-        schema: Arc::clone(&source.schema),
+        name: source.name().to_owned(),
+        schema: Arc::clone(source.schema()),
         open: Arc::new(move || {
-            let mut files = Files::open(discovered.clone(), batch_rows);
-            let next = move || files.next_batch().transpose();
+            let mut rows = Rows::open(discovered.clone(), batch_rows);
+            let next = move || rows.next_batch().transpose();
             Box::new(std::iter::from_fn(next).map(|batch| Ok(batch.map_err(Box::new)?.rows)))
         }),
     }

@@ -185,12 +185,12 @@ async fn attempt(
         }
         None => SetApart::Never,
     };
-    let files = crate::source::Files::open(
+    let rows = crate::source::Rows::open(
         source,
         usize::try_from(plan.limits.batch_rows).map_or(READ_ROWS, |rows| rows.min(READ_ROWS)),
     );
-    let files = files.only(&plan.source.reads);
-    let books = Books::new(&plan, files.passed());
+    let rows = rows.only(&plan.source.reads);
+    let books = Books::new(&plan, rows.passed());
     let room = Room::new(flow.state.clone(), &plan.limits);
     let way =
         |chain: &ChainPlan, live: &LiveChain, books: &SharedBooks, prefix: String, before| Way {
@@ -224,7 +224,7 @@ async fn attempt(
         }
     };
     let read = Arc::clone(&books.read);
-    let batches = chain::source(files, move |batch| {
+    let batches = chain::source(rows, move |batch| {
         read.fetch_add(batch.rows.num_rows() as u64, Ordering::Relaxed);
     });
     let seen: Seen = Arc::new(|_, _| {});

@@ -67,14 +67,14 @@ pub async fn preview(
         "hold rows in it",
     ))?;
     let room = Room::new(folder.path().to_owned(), &plan.limits);
-    let files = crate::source::Files::open(source, super::READ_ROWS);
-    let books = Books::new(&plan, files.passed());
+    let source_rows = crate::source::Rows::open(source, super::READ_ROWS);
+    let books = Books::new(&plan, source_rows.passed());
     let looking = Looking { rows, room: &room };
     let titles =
         std::iter::once(format!("source `{}`", plan.source.name)).chain(stage_titles(&plan.main));
     let looks = Looks::new(titles);
     let first = Arc::clone(&looks);
-    let items = chain::source(files, move |batch| first.see(0, &batch.rows, rows));
+    let items = chain::source(source_rows, move |batch| first.see(0, &batch.rows, rows));
     let mut held = Spool::new(room.folder.clone(), room.memory_max);
     let tally = |books: &Mutex<ChainBooks>| lock(books).tally.rules().to_vec();
     looking

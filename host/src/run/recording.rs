@@ -1,9 +1,11 @@
 //! Filling the record while a run goes on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::DateTime;
 use chrono::Utc;
+use percent_encoding::percent_decode_str;
 use sha2::Digest;
 use sha2::Sha256;
 
@@ -15,8 +17,12 @@ use crate::evidence::Record;
 use crate::evidence::SHAPE;
 use crate::evidence::SourceRecord;
 use crate::evidence::Status;
+use crate::evidence::StockRecord;
 use crate::flow::Flow;
+use crate::flow::Sensitive;
+use crate::flow::SqlRows;
 use crate::plan::Plan;
+use crate::plan::StockPlan;
 use crate::run::error::RunError;
 use crate::run::error::Whose;
 use crate::table::Counts;
@@ -31,7 +37,7 @@ pub(super) fn begin(flow: &Arc<Flow>, run_id: RunId, now: DateTime<Utc>) -> Reco
         flow: flow.name.clone(),
         flow_file: flow.file.display().to_string(),
         flow_digest: flow.digest.clone(),
-        vars: flow.vars.clone(),
+        vars: vars(flow),
         started_at: now,
         finished_at: now,
         status: Status::Failed,
@@ -52,6 +58,23 @@ pub(super) fn begin(flow: &Arc<Flow>, run_id: RunId, now: DateTime<Utc>) -> Reco
     }
 }
 
+/// The variables, but those that a password was made of.
+fn vars(flow: &Flow) -> BTreeMap<String, String> {
+    let is_secret = |value: &str| {
+        let decoded = percent_decode_str(value).decode_utf8_lossy();
+        flow.passwords().map(Sensitive::reveal).any(|password| {
+            // A part of it, too; short ones stand in many texts.
+            let is_part = password.contains(value) && 2 * value.len() >= password.len();
+            is_part || value.contains(password) || decoded.contains(password)
+        })
+    };
+    let shown = |value: &String| match is_secret(value) {
+        true => "***".to_owned(),
+        false => value.clone(),
+    };
+    flow.vars.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
+}
+
 /// A number that the run id decides, for components that want randomness.
 pub(super) fn seed(run_id: &RunId) -> u64 {
     let digest = Sha256::digest(run_id.as_str().as_bytes());
@@ -65,9 +88,20 @@ pub(super) fn planned(record: &mut Record, plan: &Plan) {
         name: plan.source.name.clone(),
         path: plan.source.path.to_string(),
         format: plan.source.format.to_owned(),
-        version: plan.source.version,
-        files: plan.source.files.len() as u64,
-        bytes: plan.source.files.iter().map(|file| file.bytes).sum(),
+        version: match &plan.source.stock {
+            StockPlan::Files { version, .. } => *version,
+            StockPlan::Rows(_) => None,
+        },
+        stock: match &plan.source.stock {
+            StockPlan::Files { files, .. } => StockRecord::Files {
+                files: files.len() as u64,
+                bytes: files.iter().map(|file| file.bytes).sum(),
+            },
+            StockPlan::Rows(SqlRows::Query(query)) => StockRecord::Query { query: query.clone() },
+            StockPlan::Rows(table @ SqlRows::Table { .. }) => {
+                StockRecord::Table { table: table.label() }
+            }
+        },
         filter: plan.source.filter.as_ref().map(|filter| FilterRecord {
             sql: filter.sql.clone(),
             rows_filtered: 0,

@@ -24,6 +24,7 @@ use super::kind;
 use crate::flow::AsOf;
 use crate::flow::ReadFormat;
 use crate::flow::Source;
+use crate::name::ColumnName;
 use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
@@ -67,52 +68,17 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
         files_skipped += keep(&kept, &mut files, &mut folders);
     }
     let mut problems = Vec::new();
-    let known = || columns.fields().iter().map(|field| field.name().as_str());
     for (name, data_type) in &source.schema_hints {
-        let at = at(source, &format!("schema_hints.{name}"));
-        if columns.column_with_name(name.as_str()).is_none() {
-            let problem =
-                Problem::new(Code::UnknownName, at, format!("the files have no column `{name}`"));
-            problems.push(problem.hint(known_names(name.as_str(), known().collect::<Vec<_>>())));
-        } else if !readable(&source.format, data_type) {
+        if columns.column_with_name(name.as_str()).is_some() && !readable(&source.format, data_type)
+        {
+            let at = at(source, &format!("schema_hints.{name}"));
             let what = format!("{} cannot be read as {data_type}", source.format.name());
             problems.push(
                 Problem::new(Code::WrongValue, at, what).hint("text can be read as any plain type"),
             );
         }
     }
-    let mut wanted = Vec::new();
-    for (index, name) in source.columns.iter().flatten().enumerate() {
-        let at = at(source, &format!("columns[{index}]"));
-        if name.as_str() == ALL && columns.column_with_name(ALL).is_none() {
-            // Those that are named have their own places.
-            let is_named = |place: &usize| {
-                let found = columns.field(*place).name();
-                source.columns.iter().flatten().any(|named| named.as_str() == found)
-            };
-            wanted.extend((0..columns.fields().len()).filter(|place| !is_named(place)));
-            continue;
-        }
-        match columns.index_of(name.as_str()) {
-            Ok(place) if wanted.contains(&place) => {
-                problems.push(Problem::new(
-                    Code::DuplicateKey,
-                    at,
-                    format!("column `{name}` is named twice"),
-                ));
-            }
-            Ok(place) => wanted.push(place),
-            Err(_) => {
-                let problem = Problem::new(
-                    Code::UnknownName,
-                    at,
-                    format!("the files have no column `{name}`"),
-                );
-                problems
-                    .push(problem.hint(known_names(name.as_str(), known().collect::<Vec<_>>())));
-            }
-        }
-    }
+    let wanted = wanted(source, &columns, "the files have", &mut problems);
     problems.extend(mistakes);
     if !problems.is_empty() {
         return Err(SourceError::Problems(problems));
@@ -137,6 +103,52 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
         rows,
         version,
     })
+}
+
+/// The places of the columns that a source wants, in the order wanted, among those that it has. Names that it does not have are
+/// problems, also those of hints; `who` begins what they say.
+pub(super) fn wanted(
+    source: &Source,
+    columns: &Schema,
+    who: &str,
+    problems: &mut Vec<Problem>,
+) -> Vec<usize> {
+    let unknown = |field: String, name: &ColumnName| {
+        let known: Vec<_> = columns.fields().iter().map(|field| field.name().as_str()).collect();
+        let what = format!("{who} no column `{name}`");
+        Problem::new(Code::UnknownName, at(source, &field), what)
+            .hint(known_names(name.as_str(), known))
+    };
+    for name in source.schema_hints.keys() {
+        if columns.column_with_name(name.as_str()).is_none() {
+            problems.push(unknown(format!("schema_hints.{name}"), name));
+        }
+    }
+    let Some(names) = &source.columns else { return (0..columns.fields().len()).collect() };
+    let mut wanted = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        if name.as_str() == ALL && columns.column_with_name(ALL).is_none() {
+            // Those that are named have their own places.
+            let is_named = |place: &usize| {
+                let found = columns.field(*place).name();
+                names.iter().any(|named| named.as_str() == found)
+            };
+            wanted.extend((0..columns.fields().len()).filter(|place| !is_named(place)));
+            continue;
+        }
+        match columns.index_of(name.as_str()) {
+            Ok(place) if wanted.contains(&place) => {
+                problems.push(Problem::new(
+                    Code::DuplicateKey,
+                    at(source, &format!("columns[{index}]")),
+                    format!("column `{name}` is named twice"),
+                ));
+            }
+            Ok(place) => wanted.push(place),
+            Err(_) => problems.push(unknown(format!("columns[{index}]"), name)),
+        }
+    }
+    wanted
 }
 
 /// What is there, before anybody asks for columns.

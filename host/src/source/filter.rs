@@ -1,14 +1,19 @@
 //! The filter of a source: which rows are read, and which files and row groups need not be looked at for that.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
 use arrow::datatypes::FieldRef;
+use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
 
+use super::Passed;
 use super::SourceError;
 use super::folders::Folders;
+use crate::batch::Batch;
 use crate::expression::Expression;
 use crate::expression::Failure;
 use crate::expression::Known;
@@ -18,6 +23,8 @@ use crate::expression::Scope;
 use crate::flow::Source;
 use crate::problem::Code;
 use crate::problem::Problem;
+use crate::storage::DataPlace;
+use crate::storage::StorageError;
 use crate::storage::bounds::Told;
 use crate::storage::bounds::Values;
 use crate::storage::parquet::Group;
@@ -64,6 +71,28 @@ impl Filter {
         let failed = |error: arrow::error::ArrowError| Failure { what: error.to_string() };
         let places = found.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         self.expression.select(&rows.project(&places).map_err(failed)?)
+    }
+
+    /// The rows that it leaves, and their columns that are wanted, which come first; the others are counted.
+    pub(super) fn leave(
+        &self,
+        batch: Batch,
+        wanted: &Schema,
+        passed: &Passed,
+    ) -> Result<Batch, StorageError> {
+        let path = Path::new(&*batch.origin.file);
+        let selected = self.select(&batch.rows).map_err(|failure| {
+            let what = format!("`filter` cannot be computed for its rows: {failure}");
+            let hint =
+                "guard it, as in `n <> 0 AND m / n > 1`, or let a `filter` step leave rows out";
+            StorageError::data(path, DataPlace::default(), what).hint(hint)
+        })?;
+        let left_out = selected.len() - selected.true_count();
+        passed.filtered.fetch_add(left_out as u64, Ordering::Relaxed);
+        let failed = || StorageError::library(path, "filter its rows");
+        let kept = batch.filter(&selected).map_err(failed())?;
+        let wanted: Vec<usize> = (0..wanted.fields().len()).collect();
+        Ok(Batch { rows: kept.rows.project(&wanted).map_err(failed())?, origin: kept.origin })
     }
 
     /// Whether a file may have a row for which it is true; `told` says what is known of columns that are not the folders'.

@@ -1,9 +1,11 @@
-//! Sources: files are discovered before anything is planned, then read once, batch by batch, in file order; a source's filter leaves
-//! rows out before anybody sees them.
+//! Sources: files and tables of a database are discovered before anything is planned, then read once, batch by batch, in their order; a
+//! source's filter leaves rows out before anybody sees them.
 
 mod discover;
 mod filter;
 mod folders;
+mod queried;
+mod rows;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,6 +20,9 @@ use arrow::datatypes::SchemaRef;
 
 use self::filter::Filter;
 use self::folders::Folders;
+pub use self::queried::Queried;
+pub use self::rows::Known;
+pub use self::rows::Rows;
 use crate::batch::Batch;
 use crate::batch::Origin;
 use crate::batch::Positions;
@@ -28,7 +33,6 @@ use crate::flow::Source;
 use crate::name::ColumnName;
 use crate::problem::Place;
 use crate::problem::Problem;
-use crate::storage::DataPlace;
 use crate::storage::StorageError;
 use crate::storage::Trust;
 use crate::storage::avro;
@@ -96,13 +100,17 @@ impl Discovered {
 
     /// The columns wanted, then those that the filter reads besides.
     fn whole(&self) -> SchemaRef {
-        let more = self.filter_reads().filter(|it| self.schema.index_of(it.name()).is_err());
-        let more: Vec<_> = more.cloned().collect();
-        if more.is_empty() {
-            return Arc::clone(&self.schema);
-        }
-        Arc::new(Schema::new(self.schema.fields().iter().cloned().chain(more).collect::<Vec<_>>()))
+        with_read(&self.schema, self.filter_reads())
     }
+}
+
+/// The columns wanted, then those that a filter reads besides.
+fn with_read<'a>(wanted: &SchemaRef, reads: impl Iterator<Item = &'a FieldRef>) -> SchemaRef {
+    let more: Vec<_> = reads.filter(|it| wanted.index_of(it.name()).is_err()).cloned().collect();
+    if more.is_empty() {
+        return Arc::clone(wanted);
+    }
+    Arc::new(Schema::new(wanted.fields().iter().cloned().chain(more).collect::<Vec<_>>()))
 }
 
 /// Rows of files that nobody is given, counted while others are read.
@@ -241,22 +249,10 @@ impl Files {
 
     /// The rows that the filter leaves, and their columns that are wanted.
     fn filtered(&self, batch: Batch) -> Result<Batch, StorageError> {
-        let Discovered { filter: Some(filter), schema, .. } = &self.discovered else {
-            return Ok(batch);
-        };
-        let path = Path::new(&*batch.origin.file);
-        let selected = filter.select(&batch.rows).map_err(|failure| {
-            let what = format!("`filter` cannot be computed for its rows: {failure}");
-            let hint =
-                "guard it, as in `n <> 0 AND m / n > 1`, or let a `filter` step leave rows out";
-            StorageError::data(path, DataPlace::default(), what).hint(hint)
-        })?;
-        let left_out = selected.len() - selected.true_count();
-        self.passed.filtered.fetch_add(left_out as u64, Ordering::Relaxed);
-        let failed = || StorageError::library(path, "filter its rows");
-        let kept = batch.filter(&selected).map_err(failed())?;
-        let wanted: Vec<usize> = (0..schema.fields().len()).collect();
-        Ok(Batch { rows: kept.rows.project(&wanted).map_err(failed())?, origin: kept.origin })
+        match &self.discovered.filter {
+            Some(filter) => filter.leave(batch, &self.discovered.schema, &self.passed),
+            None => Ok(batch),
+        }
     }
 
     fn reader(&self, file: &SourceFile) -> Result<Reader, StorageError> {
@@ -318,6 +314,8 @@ fn kind(format: &ReadFormat) -> Kind<'_> {
         ReadFormat::Avro {} => typed(avro::look, avro::open),
         ReadFormat::Orc {} => typed(orc::look, orc::open),
         ReadFormat::Binary {} => typed(binary::look, binary::open),
+        // `Rows` tells them apart before anybody asks here.
+        ReadFormat::Sql(_) => unreachable!("rows of a database are in no files"),
     }
 }
 

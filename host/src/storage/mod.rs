@@ -1,4 +1,5 @@
-//! Files and tables as they lie on disk: listing, formats both ways, targets. The only place that names a format's library.
+//! Files and tables as they lie on disk, and rows of a server: listing, formats both ways, targets. The only place that names a
+//! format's library.
 //!
 //! Nothing here knows of runs, strategies or batches' origins.
 
@@ -19,6 +20,7 @@ pub mod orc;
 pub mod parquet;
 pub mod partition;
 pub mod plain;
+pub mod postgres;
 pub mod store;
 pub mod sync;
 pub mod tabular;
@@ -72,6 +74,16 @@ pub enum StorageError {
         /// Where in it.
         at: Box<DataPlace>,
         /// What is wrong, with the value.
+        what: String,
+        /// The way out, where one is known.
+        hint: Option<String>,
+    },
+    /// A server does not give what the flow asks of it.
+    #[error("{server}: {what}")]
+    Refused {
+        /// The server.
+        server: String,
+        /// What it says.
         what: String,
         /// The way out, where one is known.
         hint: Option<String>,
@@ -155,7 +167,7 @@ impl StorageError {
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         match &mut self {
             Self::Missing { hint, .. } => *hint = text.into(),
-            Self::Data { hint, .. } => *hint = Some(text.into()),
+            Self::Data { hint, .. } | Self::Refused { hint, .. } => *hint = Some(text.into()),
             Self::Io { .. } | Self::Library { .. } => {}
         }
         self
@@ -165,7 +177,7 @@ impl StorageError {
     #[must_use]
     pub fn is_users(&self) -> bool {
         match self {
-            Self::Missing { .. } | Self::Data { .. } => true,
+            Self::Missing { .. } | Self::Data { .. } | Self::Refused { .. } => true,
             Self::Io { .. } | Self::Library { .. } => false,
         }
     }
@@ -192,6 +204,14 @@ impl StorageError {
                     field: at.column.unwrap_or_default(),
                 };
                 let problem = Problem::new(Code::Data, place, format!("{row}{what}"));
+                Ok(match hint {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
+                })
+            }
+            Self::Refused { server, what, hint } => {
+                let what = format!("`{server}`: {what}");
+                let problem = Problem::new(Code::WrongValue, at.clone(), what);
                 Ok(match hint {
                     Some(hint) => problem.hint(hint),
                     None => problem,

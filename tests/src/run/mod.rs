@@ -5,6 +5,7 @@ mod admission;
 mod books;
 mod cases;
 mod command;
+mod database;
 mod destinations;
 mod example;
 mod filters;
