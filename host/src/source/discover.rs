@@ -31,6 +31,7 @@ use crate::storage::SourceSchema;
 use crate::storage::StorageError;
 use crate::storage::csv;
 use crate::storage::delta;
+use crate::storage::delta::Scan;
 use crate::storage::json;
 use crate::storage::listing;
 use crate::storage::listing::Listing;
@@ -42,7 +43,7 @@ use crate::storage::tabular;
 const ALL: &str = "*";
 
 pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
-    let Found { files, columns, folders, rows, version } =
+    let Found { files, columns, folders, rows, version, scan } =
         found(source).map_err(|error| judged(error, &source.at))?;
     let mut problems = Vec::new();
     let known = || columns.fields().iter().map(|field| field.name().as_str());
@@ -100,7 +101,7 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
     };
     let (name, format) = (source.name.clone(), source.format.clone());
     let all_columns = folders.without(&columns);
-    Ok(Discovered { name, format, files, schema, all_columns, folders, rows, version })
+    Ok(Discovered { name, format, files, schema, all_columns, folders, rows, version, scan })
 }
 
 /// What is there, before anybody asks for columns.
@@ -110,6 +111,7 @@ struct Found {
     folders: Folders,
     rows: Option<u64>,
     version: Option<u64>,
+    scan: Option<Arc<Scan>>,
 }
 
 fn found(source: &Source) -> Result<Found, StorageError> {
@@ -136,7 +138,7 @@ fn beside(
     folders.add_lineage(source, &files, &own);
     let all = own.fields().iter().cloned().chain(folders.columns.iter().cloned().map(Arc::new));
     let columns = Arc::new(Schema::new(all.collect::<Vec<_>>()));
-    Found { files, columns, folders, rows, version: None }
+    Found { files, columns, folders, rows, version: None, scan: None }
 }
 
 /// A table tells its files and columns itself.
@@ -183,7 +185,8 @@ fn table(source: &Source, as_of: AsOf) -> Result<Found, StorageError> {
     let lineage = folders.columns.iter().skip(split).cloned();
     let columns = Arc::new(Schema::new(fields.into_iter().chain(lineage).collect::<Vec<_>>()));
     let rows = stored.files.iter().map(|file| file.rows).sum();
-    Ok(Found { files, columns, folders, rows, version: Some(stored.version) })
+    let (version, scan) = (Some(stored.version), Some(Arc::new(stored.scan)));
+    Ok(Found { files, columns, folders, rows, version, scan })
 }
 
 fn listed(source: &Source) -> Result<Vec<SourceFile>, StorageError> {

@@ -25,6 +25,7 @@ use crate::storage::StorageError;
 use crate::storage::avro;
 use crate::storage::binary;
 use crate::storage::csv::CsvBatches;
+use crate::storage::delta::Scan;
 use crate::storage::ipc;
 use crate::storage::json::JsonBatches;
 use crate::storage::json::JsonLayout;
@@ -64,6 +65,8 @@ pub struct Discovered {
     pub rows: Option<u64>,
     /// The table's version, where it is one.
     pub version: Option<u64>,
+    /// How the rows of a table's files are read, where it is one.
+    scan: Option<Arc<Scan>>,
 }
 
 /// The rows of discovered files. Holds one open file and one batch.
@@ -134,7 +137,7 @@ impl Files {
                     let Some(file) = self.discovered.files.get(self.next_file) else {
                         return Ok(None);
                     };
-                    let reader = self.reader(file).map_err(wrong)?;
+                    let reader = self.reader(self.next_file, file).map_err(wrong)?;
                     let (file, place) = (Arc::from(file.path.to_string_lossy()), self.next_file);
                     self.next_file += 1;
                     self.open.insert(Open { file, place, reader, rows_read: 0 })
@@ -142,7 +145,10 @@ impl Files {
             };
             match open.reader.next_batch().map_err(wrong)? {
                 Some(rows) if rows.num_rows() > 0 => {
-                    let places = Positions::From(open.rows_read + 1);
+                    let places = match open.reader.places() {
+                        Some(places) => Positions::Each(places),
+                        None => Positions::From(open.rows_read + 1),
+                    };
                     open.rows_read += rows.num_rows() as u64;
                     let Discovered { folders, schema, .. } = &self.discovered;
                     let rows = folders.beside(open.place, rows, schema);
@@ -160,9 +166,12 @@ impl Files {
         }
     }
 
-    fn reader(&self, file: &SourceFile) -> Result<Reader, StorageError> {
-        let Discovered { format, all_columns, .. } = &self.discovered;
+    fn reader(&self, place: usize, file: &SourceFile) -> Result<Reader, StorageError> {
+        let Discovered { format, all_columns, scan, .. } = &self.discovered;
         let schema = &self.read;
+        if let Some(scan) = scan {
+            return Ok(Reader::Typed(scan.open(place, file, schema, self.batch_rows)?));
+        }
         Ok(match kind(format) {
             Kind::Csv(options) => {
                 Reader::Csv(CsvBatches::open(file, options, schema, self.batch_rows)?)
@@ -211,6 +220,14 @@ fn kind(format: &ReadFormat) -> Kind<'_> {
 }
 
 impl Reader {
+    /// The places of the last rows in their file, where some of it do not come.
+    fn places(&self) -> Option<Arc<[u64]>> {
+        match self {
+            Self::Typed(reader) => reader.places(),
+            Self::Csv(_) | Self::Json(_) | Self::JsonPart(..) => None,
+        }
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, StorageError> {
         match self {
             Self::Csv(reader) => reader.next_batch(),

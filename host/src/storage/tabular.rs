@@ -5,15 +5,19 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
+use std::path::Path;
 use std::sync::Arc;
 
+use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
 use arrow::array::RecordBatchOptions;
 use arrow::array::new_null_array;
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::DataType;
 use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
+use roaring::RoaringTreemap;
 
 use super::Cause;
 use super::DataPlace;
@@ -48,7 +52,7 @@ pub fn infer(
     let mut columns: Vec<(Field, &SourceFile)> = Vec::new();
     let mut rows = Some(0_u64);
     for file in files {
-        let found = guarded(file, || (format.look)(file))?;
+        let found = guarded(&file.path, || (format.look)(file))?;
         rows = rows.zip(found.rows).map(|(all, own)| all + own);
         let schema = plain::plain_schema(&found.columns);
         for field in schema.fields() {
@@ -110,7 +114,7 @@ pub fn open(
     schema: &SchemaRef,
     batch_rows: usize,
 ) -> Result<Batches, StorageError> {
-    guarded(file, || (format.open)(file, schema, batch_rows))
+    guarded(&file.path, || (format.open)(file, schema, batch_rows))
 }
 
 thread_local! {
@@ -124,8 +128,11 @@ pub fn is_guarded() -> bool {
 }
 
 /// What a library does with a file. Some of them stop at what they did not expect: the file is at fault, and is named.
-fn guarded<T>(
-    file: &SourceFile,
+///
+/// # Errors
+/// Those of the work, and where it panicked.
+pub fn guarded<T>(
+    path: &Path,
     work: impl FnOnce() -> Result<T, StorageError>,
 ) -> Result<T, StorageError> {
     GUARDED.set(true);
@@ -135,7 +142,7 @@ fn guarded<T>(
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
         let what = format!("its reader stopped: {said}");
-        Err(StorageError::data(&file.path, DataPlace::default(), what)
+        Err(StorageError::data(path, DataPlace::default(), what)
             .hint("the file is damaged, or of another format than it seems"))
     })
 }
@@ -164,6 +171,10 @@ pub struct Batches {
     batch_rows: usize,
     rows_read: u64,
     rows_due: Option<u64>,
+    /// Rows of the file that are not to be seen; the first is 0.
+    hidden: Option<RoaringTreemap>,
+    /// The places of the last batch's rows, where some of the file's are hidden.
+    places: Arc<[u64]>,
 }
 
 impl std::fmt::Debug for Batches {
@@ -181,7 +192,21 @@ impl Batches {
     pub fn new(file: &SourceFile, schema: &SchemaRef, batch_rows: usize, read: Read) -> Self {
         let (file, schema) = (file.clone(), Arc::clone(schema));
         let batch_rows = batch_rows.max(1);
-        Self { file, schema, read, rest: None, batch_rows, rows_read: 0, rows_due: None }
+        let (rest, rows_due, hidden) = (None, None, None);
+        let places = Arc::default();
+        Self { file, schema, read, rest, batch_rows, rows_read: 0, rows_due, hidden, places }
+    }
+
+    /// The same without these rows, of which the first is 0. Nobody looks at their values.
+    #[must_use]
+    pub fn without(self, hidden: RoaringTreemap) -> Self {
+        Self { hidden: Some(hidden), ..self }
+    }
+
+    /// The places in the file of the rows that came last, from 1; `None` where all rows of the file come, in their order.
+    #[must_use]
+    pub fn places(&self) -> Option<Arc<[u64]>> {
+        self.hidden.as_ref().map(|_| Arc::clone(&self.places))
     }
 
     /// The same, where the file tells how many rows there are: fewer are an error.
@@ -198,7 +223,7 @@ impl Batches {
         let path = &self.file.path;
         let batch = match self.rest.take() {
             Some(rest) => rest,
-            None => match guarded(&self.file, || Ok(self.read.next()))? {
+            None => match guarded(path, || Ok(self.read.next()))? {
                 Some(batch) => batch.map_err(StorageError::library(path, "read its rows"))?,
                 None => return self.ended(),
             },
@@ -207,20 +232,36 @@ impl Batches {
         if rows < batch.num_rows() {
             self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
         }
-        let batch = batch.slice(0, rows);
+        let first = self.rows_read;
+        self.rows_read += rows as u64;
+        let batch = match &self.hidden {
+            None => batch.slice(0, rows),
+            Some(hidden) => {
+                let is_seen = |row: &u64| !hidden.contains(*row);
+                let seen: BooleanArray =
+                    (first..self.rows_read).map(|row| Some(is_seen(&row))).collect();
+                self.places = (first..self.rows_read).filter(is_seen).map(|row| row + 1).collect();
+                filter_record_batch(&batch.slice(0, rows), &seen)
+                    .map_err(StorageError::library(path, "leave out hidden rows"))?
+            }
+        };
+        let place = |index: usize| match &self.hidden {
+            None => Some(first + index as u64 + 1),
+            Some(_) => self.places.get(index).copied(),
+        };
+        let rows = batch.num_rows();
         let columns = self.schema.fields().iter().map(|field| {
             let Some(column) = batch.column_by_name(field.name()) else {
                 return Ok(new_null_array(field.data_type(), rows));
             };
             plain::cast_exact(column, field.data_type()).map_err(|misfit| {
-                let row = Some(self.rows_read + misfit.index as u64 + 1);
+                let row = place(misfit.index);
                 let at = DataPlace { line: None, row, column: Some(field.name().clone()) };
                 StorageError::data(path, at, misfit.what)
                     .hint("declare a type in `schema_hints` that holds all values")
             })
         });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        self.rows_read += rows as u64;
         let rows = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &rows)
             .map(Some)

@@ -7,6 +7,7 @@ mod cases;
 mod command;
 mod destinations;
 mod example;
+mod foreign;
 mod golden;
 mod hostile;
 mod layout;

@@ -8,16 +8,18 @@ use arrow::datatypes::SchemaRef;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
-use deltalake::kernel::transaction::PROTOCOL;
 use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::runtime::Handle;
 
 use super::MISTAKES;
 use super::MISTAKES_HINT;
+use super::Scan;
 use super::Snapshot;
 use super::StoredFile;
 use super::builder;
+use super::demands;
+use super::loaded;
 use super::log;
 use super::mistakes;
 use super::open;
@@ -38,6 +40,8 @@ pub struct Stored {
     pub partition_columns: Vec<ColumnName>,
     /// Its files, the oldest first.
     pub files: Vec<StoredFile>,
+    /// How their rows are read.
+    pub scan: Scan,
 }
 
 /// Looks at a version of the table at `path`; `None` where there is no table. Blocks.
@@ -65,23 +69,16 @@ pub fn read(path: &Path, as_of: AsOf) -> Result<Option<Stored>, StorageError> {
 
 async fn stored(path: &Path, snapshot: &Snapshot) -> Result<Stored, StorageError> {
     let facts = snapshot.facts()?;
-    let files = snapshot.files().await?;
-    let mut refusals = snapshot
-        .demands(|table| PROTOCOL.can_read_from(table))
-        .map_err(StorageError::library(path, "read the table's metadata"))?;
-    if files.iter().any(|file| file.hides_rows) {
-        refusals.push("deletion vectors, which hide rows of its files".to_owned());
-    }
+    let (columns, refusals) = snapshot.columns()?;
     if !refusals.is_empty() {
-        let what = format!("wasmhost does not read what the table has: {}", refusals.join(", "));
-        return Err(StorageError::data(path, DataPlace::default(), what).hint(
-            "let the engine that wrote it make a plain copy, or take the feature out of the table",
-        ));
+        return Err(demands::refused(path, &refusals));
     }
+    let files = snapshot.files().await?;
     Ok(Stored {
         version: snapshot.version(),
         columns: plain::plain_schema(&facts.schema),
         partition_columns: facts.partition_columns,
+        scan: Scan::new(columns, &files),
         files,
     })
 }
@@ -95,9 +92,7 @@ async fn at_version(
         let what = format!("there is no version {version}; the newest is {}", newest.version());
         return Err(StorageError::data(path, DataPlace::default(), what));
     }
-    let table = builder(path)?.with_version(version).load().await;
-    let table =
-        table.map_err(StorageError::library(path, "read that version of the table's log"))?;
+    let table = loaded(path, builder(path)?.with_version(version)).await?;
     let snapshot = Snapshot { path: path.to_owned(), table };
     if snapshot.version() != version {
         let what = format!("version {version} cannot be read any more; its log was cleaned away");

@@ -53,7 +53,9 @@ pub fn schema(file: &SourceFile) -> Result<SchemaRef, StorageError> {
     footer(file).map(|footer| plain::plain_schema(footer.schema()))
 }
 
-fn footer_rows(footer: &ArrowReaderMetadata) -> u64 {
+/// The same of a footer that was read.
+#[must_use]
+pub fn footer_rows(footer: &ArrowReaderMetadata) -> u64 {
     u64::try_from(footer.metadata().file_metadata().num_rows()).unwrap_or(0)
 }
 
@@ -62,7 +64,11 @@ fn footer(file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
     load(&open, file)
 }
 
-fn load(open: &File, file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
+/// Reads the footer of a file that was listed.
+///
+/// # Errors
+/// Where the file is no Parquet.
+pub fn load(open: &File, file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
     open_footer(open).map_err(|error| {
         let what = format!("it is no Parquet file: {error}");
         StorageError::data(&file.path, DataPlace::default(), what)
