@@ -171,7 +171,7 @@ def main():
             parser = argparse.ArgumentParser()
             parser.add_argument("--orders", type=int, default=30_000_000)
             parser.add_argument("--memory-mib", type=int, default=512, help="what each side may hold by its own account")
-            parser.add_argument("--group-mib", type=int, default=1024, help="what the kernel lets each process have")
+            parser.add_argument("--group-mib", type=int, default=512, help="what the kernel lets each process have")
             parser.add_argument("--rounds", type=int, default=1)
             parser.add_argument("--keep", action="store_true", help="leave the file for the next time")
             measure(Path(wasmhost), Path(work), parser.parse_args(rest))
