@@ -8,6 +8,7 @@ mod command;
 mod destinations;
 mod example;
 mod filters;
+mod foreign;
 mod golden;
 mod hostile;
 mod layout;
