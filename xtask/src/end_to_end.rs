@@ -1,5 +1,5 @@
 //! The benchmarks of the command end to end, each by a script: load strategies beside Python's `deltalake` and polars, built-in steps
-//! and rules beside Polars and DuckDB, on the same rows.
+//! and rules beside Polars and DuckDB, a large file copied in little memory beside DuckDB; on the same rows.
 use anyhow::Result;
 
 use crate::python::{READERS, python};

@@ -30,7 +30,8 @@ usage: cargo xtask <command>
   bench    measure what crossing the sandbox costs, in a release build;
            `bench strategies` measures loads of 5 million rows beside Python's deltalake and polars: `--rounds N` (3),
            `--only LOAD…`, `--orders N`; `bench steps` measures built-in steps and rules on as many, beside Polars and DuckDB:
-           `--rounds N`, `--orders N`. Both need python3
+           `--rounds N`, `--orders N`; `bench big_copy` copies 30 million rows in a limited memory, beside DuckDB:
+           `--rounds N`, `--orders N`, `--memory-mib N`, `--group-mib N`, `--keep`. All need python3
   ci       what .ci/run runs: format, lints, docs, licences, contract version, then all tests
   wit      record the text of wit/plugin.wit as that of its version (refused for a version that is already committed)
 
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
         ["verify"] | ["verify", _] => {
             return ended(Repo::find().and_then(|repo| verify::run(&repo, words.get(1).copied())));
         }
-        ["bench", name @ ("strategies" | "steps"), ref args @ ..] => {
+        ["bench", name @ ("strategies" | "steps" | "big_copy"), ref args @ ..] => {
             return ended(Repo::find().and_then(|repo| end_to_end::run(&repo, name, args)));
         }
         _ => {}

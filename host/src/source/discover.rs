@@ -38,6 +38,7 @@ use crate::storage::csv;
 use crate::storage::delta;
 use crate::storage::delta::Detail;
 use crate::storage::delta::FileStats;
+use crate::storage::delta::Scan;
 use crate::storage::delta::StoredFile;
 use crate::storage::json;
 use crate::storage::listing;
@@ -56,7 +57,8 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
         Err(SourceError::Problems(problems)) => (None, problems),
         Err(error) => return Err(error),
     };
-    let Found { mut files, columns, mut folders, rows, version, stats, skipped, .. } = found;
+    let Found { mut files, columns, mut folders, rows, version, stats, mut scan, skipped, .. } =
+        found;
     let mut files_skipped = skipped;
     if let Some(filter) = &filter {
         let told = |file: usize, field: &FieldRef| match stats.get(file) {
@@ -66,6 +68,9 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
         let kept = |file| filter.may_be_in_file(&folders, file, |field| told(file, field));
         let kept: Vec<bool> = (0..files.len()).map(kept).collect();
         files_skipped += keep(&kept, &mut files, &mut folders);
+        if let Some(scan) = &mut scan {
+            scan.retain(&kept);
+        }
     }
     let mut problems = Vec::new();
     for (name, data_type) in &source.schema_hints {
@@ -102,6 +107,7 @@ pub(super) fn discover(source: &Source) -> Result<Discovered, SourceError> {
         folders,
         rows,
         version,
+        scan: scan.map(Arc::new),
     })
 }
 
@@ -163,23 +169,33 @@ struct Found {
     folders: Folders,
     rows: Option<u64>,
     version: Option<u64>,
+    /// How the rows of a table's files are read, where it is one.
+    scan: Option<Scan>,
     /// Of a table, what its log tells of each file.
     stats: Vec<TableStats>,
     /// Files that the filter leaves out by their folders' names.
     skipped: u64,
 }
 
-/// What a table's log tells of a file, and which columns its files have themselves.
+/// What a table's log tells of a file.
 struct TableStats {
     stats: FileStats,
-    own: SchemaRef,
+    own: Arc<TableColumns>,
+}
+
+/// A table's columns, and what its log calls each of them.
+struct TableColumns {
+    columns: SchemaRef,
+    in_log: Vec<Option<String>>,
 }
 
 impl TableStats {
     fn told(&self, field: &FieldRef) -> Told {
-        match self.own.field_with_name(field.name()) {
-            Ok(own) => self.stats.told(own.name(), own.data_type()),
-            Err(_) => Told::default(),
+        let TableColumns { columns, in_log } = self.own.as_ref();
+        let place = columns.index_of(field.name()).ok();
+        match place.and_then(|place| Some((in_log[place].as_ref()?, columns.field(place)))) {
+            Some((name, own)) => self.stats.told(name, own.data_type()),
+            None => Told::default(),
         }
     }
 }
@@ -262,6 +278,7 @@ fn beside(
         folders,
         rows,
         version: None,
+        scan: None,
         stats: Vec::new(),
         skipped: 0,
     }
@@ -276,6 +293,10 @@ fn shown(source: &Source, all: &SchemaRef) -> SchemaRef {
 /// A table tells its files and columns itself.
 fn table(source: &Source, address: &Address, as_of: AsOf) -> Result<Found, StorageError> {
     let path = address.shown();
+    if let (Some(base), Address::Disk(path)) = (&source.base, address) {
+        // The log is read as a whole, so it is looked at before.
+        stays_below(base, log_files(path)?.iter().map(PathBuf::as_path))?;
+    }
     let detail = if source.filter.is_some() { Detail::Stats } else { Detail::Files };
     let Some(stored) = delta::read(address, as_of, detail)? else {
         if source.allow_missing {
@@ -298,6 +319,10 @@ fn table(source: &Source, address: &Address, as_of: AsOf) -> Result<Found, Stora
     });
     let files: Vec<SourceFile> =
         stored.files.iter().map(StoredFile::listed).collect::<Result<_, _>>()?;
+    if let Some(base) = &source.base {
+        let vectors = stored.scan.vector_files().map(Address::shown);
+        stays_below(base, files.iter().map(|file| file.path.as_path()).chain(vectors))?;
+    }
     let values = stored.files.iter().map(|file| file.values.clone()).collect();
     // The log has their values in its own order of partition columns.
     let order = stored.partition_columns.iter().map(|column| {
@@ -313,7 +338,12 @@ fn table(source: &Source, address: &Address, as_of: AsOf) -> Result<Found, Stora
     folders.add_lineage(source, &files, &Schema::new(own));
     let lineage = folders.columns.iter().skip(split).cloned();
     let all = Arc::new(Schema::new(fields.into_iter().chain(lineage).collect::<Vec<_>>()));
-    let own = |stats| TableStats { stats, own: Arc::clone(&stored.columns) };
+    let in_log = |field: &FieldRef| stored.scan.in_log(field.name());
+    let own = Arc::new(TableColumns {
+        in_log: stored.columns.fields().iter().map(in_log).collect(),
+        columns: stored.columns,
+    });
+    let own = |stats| TableStats { stats, own: Arc::clone(&own) };
     Ok(Found {
         columns: shown(source, &all),
         all,
@@ -322,6 +352,7 @@ fn table(source: &Source, address: &Address, as_of: AsOf) -> Result<Found, Stora
         folders,
         rows: stored.files.iter().map(|file| file.rows).sum(),
         version: Some(stored.version),
+        scan: Some(stored.scan),
         stats: stored.stats.into_iter().map(own).collect(),
         skipped: 0,
     })
@@ -354,7 +385,7 @@ fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFile>, Storage
         false => files,
     };
     if let Some(base) = &source.base {
-        stays_below(base, &files)?;
+        stays_below(base, files.iter().map(|file| file.path.as_path()))?;
     }
     if files.is_empty() && !allow_missing {
         return Err(StorageError::Missing {
@@ -369,20 +400,35 @@ fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFile>, Storage
 }
 
 /// Refuses files that links lead to from the connection's folder out of it.
-fn stays_below(base: &Path, files: &[SourceFile]) -> Result<(), StorageError> {
+fn stays_below<'a>(base: &Path, files: impl Iterator<Item = &'a Path>) -> Result<(), StorageError> {
     let real = |path: &Path| fs::canonicalize(path).map_err(StorageError::io(path, "find it"));
-    if files.is_empty() {
+    let mut files = files.peekable();
+    if files.peek().is_none() {
         return Ok(());
     }
     let base = real(base)?;
     for file in files {
-        if !real(&file.path)?.starts_with(&base) {
+        if !real(file)?.starts_with(&base) {
             let what = "a link leads out of the connection's `base_path` here";
-            return Err(StorageError::data(&file.path, DataPlace::default(), what)
+            return Err(StorageError::data(file, DataPlace::default(), what)
                 .hint("name the place itself, by a connection without a `base_path`"));
         }
     }
     Ok(())
+}
+
+/// The folder of a table's log and what is in it; nothing where there is none.
+fn log_files(table: &Path) -> Result<Vec<PathBuf>, StorageError> {
+    let log = table.join("_delta_log");
+    let mut found = Vec::new();
+    for folder in [log.join("_sidecars"), log].into_iter().filter(|folder| folder.is_dir()) {
+        let failed = || StorageError::io(&folder, "list it");
+        for entry in fs::read_dir(&folder).map_err(failed())? {
+            found.push(entry.map_err(failed())?.path());
+        }
+        found.push(folder);
+    }
+    Ok(found)
 }
 
 /// A view that nobody has written; those that are there are named.

@@ -38,6 +38,7 @@ use crate::storage::Trust;
 use crate::storage::avro;
 use crate::storage::binary;
 use crate::storage::csv::CsvBatches;
+use crate::storage::delta::Scan;
 use crate::storage::ipc;
 use crate::storage::json::JsonBatches;
 use crate::storage::json::JsonLayout;
@@ -84,6 +85,8 @@ pub struct Discovered {
     pub rows: Option<u64>,
     /// The table's version, where it is one.
     pub version: Option<u64>,
+    /// How the rows of a table's files are read, where it is one.
+    scan: Option<Arc<Scan>>,
 }
 
 impl Discovered {
@@ -217,7 +220,7 @@ impl Files {
                     let Some(file) = self.discovered.files.get(self.next_file) else {
                         return Ok(None);
                     };
-                    let reader = self.reader(file).map_err(wrong)?;
+                    let reader = self.reader(self.next_file, file).map_err(wrong)?;
                     let (file, place) = (Arc::from(file.path.to_string_lossy()), self.next_file);
                     self.next_file += 1;
                     self.open.insert(Open { file, place, reader, rows_read: 0, rows_skipped: 0 })
@@ -229,7 +232,10 @@ impl Files {
             open.rows_skipped = skipped;
             match rows {
                 Some(rows) if rows.num_rows() > 0 => {
-                    let places = Positions::From(open.rows_read + open.rows_skipped + 1);
+                    let places = match open.reader.places() {
+                        Some(places) => Positions::Each(places),
+                        None => Positions::From(open.rows_read + open.rows_skipped + 1),
+                    };
                     open.rows_read += rows.num_rows() as u64;
                     let rows = self.discovered.folders.beside(open.place, rows, &self.whole);
                     let rows = rows
@@ -255,21 +261,24 @@ impl Files {
         }
     }
 
-    fn reader(&self, file: &SourceFile) -> Result<Reader, StorageError> {
-        let Discovered { format, all_columns, folders, filter, declared, .. } = &self.discovered;
+    fn reader(&self, at: usize, file: &SourceFile) -> Result<Reader, StorageError> {
+        let Discovered { format, all_columns, folders, filter, declared, scan, .. } =
+            &self.discovered;
         let trust = |sample: Option<usize>| Trust { is_sampled: sample.is_some(), declared };
-        let at = self.next_file;
         let schema = &self.read;
+        let is_wanted = filter
+            .as_ref()
+            .map(|filter| move |group: &Group<'_>| filter.may_be_in_group(folders, at, group));
+        let keep = is_wanted.as_ref().map(|is_wanted| is_wanted as tabular::Keep<'_>);
+        if let Some(scan) = scan {
+            return Ok(Reader::Typed(scan.open(at, file, schema, self.batch_rows, keep)?));
+        }
         Ok(match kind(format) {
             Kind::Csv(options) => {
                 let trust = trust(options.infer_schema_rows);
                 Reader::Csv(CsvBatches::open(file, options, schema, trust, self.batch_rows)?)
             }
             Kind::Typed(format) => {
-                let is_wanted = filter.as_ref().map(|filter| {
-                    move |group: &Group<'_>| filter.may_be_in_group(folders, at, group)
-                });
-                let keep = is_wanted.as_ref().map(|is_wanted| is_wanted as tabular::Keep<'_>);
                 Reader::Typed(tabular::open(format, file, schema, self.batch_rows, keep)?)
             }
             // Discovery has seen all keys, so those that are not wanted need not be decoded.
@@ -320,6 +329,14 @@ fn kind(format: &ReadFormat) -> Kind<'_> {
 }
 
 impl Reader {
+    /// The places of the last rows in their file, where some of it are hidden.
+    fn places(&self) -> Option<Arc<[u64]>> {
+        match self {
+            Self::Typed(reader) => reader.places(),
+            Self::Csv(_) | Self::Json(_) | Self::JsonPart(..) => None,
+        }
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, StorageError> {
         match self {
             Self::Csv(reader) => reader.next_batch(),

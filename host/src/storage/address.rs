@@ -83,6 +83,25 @@ impl Address {
         }
     }
 
+    /// Opens a file for reading; `None` where there is none.
+    ///
+    /// # Errors
+    /// Where it is there and cannot be opened.
+    pub fn open_read(&self) -> Result<Option<FileRead>, StorageError> {
+        match self {
+            Self::Disk(path) => match File::open(path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                other => {
+                    other.map(FileRead::Disk).map(Some).map_err(StorageError::io(path, "open it"))
+                }
+            },
+            Self::Store(place) => {
+                let facts = place.look()?;
+                Ok(facts.map(|it| FileRead::Store(place.open_read(it.size, it.e_tag.as_deref()))))
+            }
+        }
+    }
+
     /// Bytes of what has this very name; `None` where nothing has.
     ///
     /// # Errors

@@ -4,17 +4,22 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
+use std::path::Path;
 use std::sync::Arc;
 
+use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
 use arrow::array::RecordBatchOptions;
 use arrow::array::new_null_array;
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::DataType;
 use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
+use roaring::RoaringTreemap;
 
 use super::Cause;
 use super::DataPlace;
@@ -67,7 +72,7 @@ pub fn infer(
     let mut columns: Vec<(Field, &SourceFile)> = Vec::new();
     let mut rows = Some(0_u64);
     for file in files {
-        let found = guarded(file, || (format.look)(file))?;
+        let found = guarded(&file.path, || (format.look)(file))?;
         rows = rows.zip(found.rows).map(|(all, own)| all + own);
         let schema = plain::plain_schema(&found.columns);
         for field in schema.fields() {
@@ -131,7 +136,7 @@ pub fn open(
     batch_rows: usize,
     keep: Option<Keep<'_>>,
 ) -> Result<Batches, StorageError> {
-    guarded(file, || match (keep, format.open_part) {
+    guarded(&file.path, || match (keep, format.open_part) {
         (Some(keep), Some(open_part)) => open_part(file, schema, batch_rows, keep),
         _ => (format.open)(file, schema, batch_rows),
     })
@@ -148,8 +153,11 @@ pub fn is_guarded() -> bool {
 }
 
 /// What a library does with a file. Some of them stop at what they did not expect: the file is at fault, and is named.
-fn guarded<T>(
-    file: &SourceFile,
+///
+/// # Errors
+/// Those of the work, and where it panicked.
+pub fn guarded<T>(
+    path: &Path,
     work: impl FnOnce() -> Result<T, StorageError>,
 ) -> Result<T, StorageError> {
     GUARDED.set(true);
@@ -159,7 +167,7 @@ fn guarded<T>(
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
         let what = format!("its reader stopped: {said}");
-        Err(StorageError::data(&file.path, DataPlace::default(), what)
+        Err(StorageError::data(path, DataPlace::default(), what)
             .hint("the file is damaged, or of another format than it seems"))
     })
 }
@@ -190,7 +198,14 @@ pub struct Batches {
     rows_due: Option<u64>,
     /// Those that are yet to come.
     skips: VecDeque<Skip>,
+    /// Rows that were passed over, hidden ones among them.
+    rows_passed: u64,
+    /// The same without hidden ones.
     rows_skipped: u64,
+    /// Rows of the file that are not to be seen; the first is 0.
+    hidden: Option<RoaringTreemap>,
+    /// The places of the last batch's rows, where some of the file's are hidden.
+    places: Arc<[u64]>,
 }
 
 impl std::fmt::Debug for Batches {
@@ -208,18 +223,32 @@ impl Batches {
     pub fn new(file: &SourceFile, schema: &SchemaRef, batch_rows: usize, read: Read) -> Self {
         let (file, schema) = (file.clone(), Arc::clone(schema));
         let batch_rows = batch_rows.max(1);
-        let (rest, rows_due, skips) = (None, None, VecDeque::new());
         Self {
             file,
             schema,
             read,
-            rest,
+            rest: None,
             batch_rows,
             rows_read: 0,
-            rows_due,
-            skips,
+            rows_due: None,
+            skips: VecDeque::new(),
+            rows_passed: 0,
             rows_skipped: 0,
+            hidden: None,
+            places: Arc::default(),
         }
+    }
+
+    /// The same without these rows, of which the first is 0. Nobody looks at their values.
+    #[must_use]
+    pub fn without(self, hidden: RoaringTreemap) -> Self {
+        Self { hidden: Some(hidden), ..self }
+    }
+
+    /// The places in the file of the rows that came last, from 1; `None` where all rows of the file come, in their order.
+    #[must_use]
+    pub fn places(&self) -> Option<Arc<[u64]>> {
+        self.hidden.as_ref().map(|_| Arc::clone(&self.places))
     }
 
     /// The same, where the file tells how many rows there are: fewer are an error.
@@ -234,7 +263,7 @@ impl Batches {
         Self { skips: skips.into(), ..self }
     }
 
-    /// Rows that were skipped before the rows of the last batch; at the end, all of them.
+    /// Rows that were skipped before the rows of the last batch, without hidden ones; at the end, all of them.
     #[must_use]
     pub fn rows_skipped(&self) -> u64 {
         self.rows_skipped
@@ -246,12 +275,14 @@ impl Batches {
     /// Where the file is damaged, and where a value does not fit its column's declared type.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, StorageError> {
         while let Some(skip) = self.skips.pop_front_if(|skip| skip.after == self.rows_read) {
-            self.rows_skipped += skip.rows;
+            let first = self.rows_read + self.rows_passed;
+            self.rows_passed += skip.rows;
+            self.rows_skipped += skip.rows - self.hidden_in(first..first + skip.rows);
         }
         let path = &self.file.path;
         let batch = match self.rest.take() {
             Some(rest) => rest,
-            None => match guarded(&self.file, || Ok(self.read.next()))? {
+            None => match guarded(path, || Ok(self.read.next()))? {
                 Some(batch) => batch.map_err(StorageError::library(path, "read its rows"))?,
                 None => return self.ended(),
             },
@@ -263,24 +294,45 @@ impl Batches {
         if rows < batch.num_rows() {
             self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
         }
-        let batch = batch.slice(0, rows);
+        let first = self.rows_read + self.rows_passed;
+        let places = first..first + rows as u64;
+        self.rows_read += rows as u64;
+        let batch = match &self.hidden {
+            None => batch.slice(0, rows),
+            Some(hidden) => {
+                let is_seen = |row: &u64| !hidden.contains(*row);
+                let seen: BooleanArray = places.clone().map(|row| Some(is_seen(&row))).collect();
+                self.places = places.filter(is_seen).map(|row| row + 1).collect();
+                filter_record_batch(&batch.slice(0, rows), &seen)
+                    .map_err(StorageError::library(path, "leave out hidden rows"))?
+            }
+        };
+        let place = |index: usize| match &self.hidden {
+            None => Some(first + index as u64 + 1),
+            Some(_) => self.places.get(index).copied(),
+        };
+        let rows = batch.num_rows();
         let columns = self.schema.fields().iter().map(|field| {
             let Some(column) = batch.column_by_name(field.name()) else {
                 return Ok(new_null_array(field.data_type(), rows));
             };
             plain::cast_exact(column, field.data_type()).map_err(|misfit| {
-                let row = Some(self.rows_read + self.rows_skipped + misfit.index as u64 + 1);
+                let row = place(misfit.index);
                 let at = DataPlace { line: None, row, column: Some(field.name().clone()) };
                 StorageError::data(path, at, misfit.what)
                     .hint("declare a type in `schema_hints` that holds all values")
             })
         });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        self.rows_read += rows as u64;
         let rows = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &rows)
             .map(Some)
             .map_err(StorageError::library(path, "make a batch of its rows"))
+    }
+
+    /// How many of these rows are hidden; the first of the file is 0.
+    fn hidden_in(&self, rows: Range<u64>) -> u64 {
+        self.hidden.as_ref().map_or(0, |hidden| hidden.range_cardinality(rows))
     }
 
     fn ended(&self) -> Result<Option<RecordBatch>, StorageError> {

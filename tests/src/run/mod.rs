@@ -9,6 +9,7 @@ mod database;
 mod destinations;
 mod example;
 mod filters;
+mod foreign;
 mod golden;
 mod hostile;
 mod layout;

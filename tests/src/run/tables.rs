@@ -72,53 +72,6 @@ fn a_table_that_is_not_there_or_has_no_such_version_is_refused() {
 }
 
 #[test]
-fn what_a_table_demands_of_its_readers_and_is_not_done_is_refused_by_name() {
-    let change = |change: &dyn Fn(&mut Value), right: &str| {
-        let stage = table();
-        let path = stage.path("t/_delta_log/00000000000000000000.json");
-        let actions = fs::read_to_string(&path).unwrap();
-        let actions = actions.lines().map(|line| {
-            let mut action: Value = serde_json::from_str(line).unwrap();
-            change(&mut action);
-            format!("{action}\n")
-        });
-        fs::write(&path, actions.collect::<String>()).unwrap();
-        let (code, rows, said) = read(&stage, "path: t, version_as_of: 0");
-        assert!(code > 1 && rows.is_empty() && said.contains(right), "{right}: {code} {said}");
-    };
-    let features = |features: Value| {
-        move |action: &mut Value| {
-            if action.get("protocol").is_some() {
-                action["protocol"] = json!({
-                    "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features,
-                });
-            }
-        }
-    };
-    change(&features(json!(["aFeatureOfLater"])), "aFeatureOfLater");
-    change(
-        &|action| {
-            features(json!(["deletionVectors"]))(action);
-            if action.get("add").is_some() {
-                action["add"]["deletionVector"] = json!({
-                    "storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 1,
-                });
-            }
-        },
-        "deletion vectors, which hide rows of its files",
-    );
-    change(
-        &|action| {
-            features(json!(["columnMapping"]))(action);
-            if action.get("metaData").is_some() {
-                action["metaData"]["configuration"]["delta.columnMapping.mode"] = json!("name");
-            }
-        },
-        "column",
-    );
-}
-
-#[test]
 fn each_version_of_a_table_is_read_as_it_was() {
     let stage = table();
     let newest = ["id|p|more", "2|NULL|NULL", "4|a b|y"];

@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::path::Component;
+use std::path::Path;
 use std::path::PathBuf;
 
 use chrono::DateTime;
+use deltalake::kernel::DeletionVectorDescriptor;
 use deltalake::kernel::LogicalFileView;
 use deltalake::kernel::Remove;
 use futures::StreamExt;
@@ -13,12 +16,14 @@ use serde_json::Value;
 
 use super::Snapshot;
 use super::log;
+use super::vector::Vector;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
 use crate::storage::address::Address;
 use crate::storage::address::FileRead;
 use crate::storage::listing::SourceFile;
 use crate::storage::partition::Values;
+use crate::storage::tabular;
 
 /// A data file of a table, as the log tells of it.
 #[derive(Debug, Clone)]
@@ -32,14 +37,20 @@ pub struct StoredFile {
     pub bytes: u64,
     /// Its rows without hidden ones, where the log tells.
     pub rows: Option<u64>,
-    /// Whether a deletion vector hides some of its rows.
-    pub hides_rows: bool,
+    /// What hides some of its rows.
+    pub(super) vector: Option<Vector>,
     /// When it was written, in milliseconds, as the log tells.
     written_at: i64,
     pub(super) remove: Remove,
 }
 
 impl StoredFile {
+    /// Whether a deletion vector hides some of its rows.
+    #[must_use]
+    pub fn hides_rows(&self) -> bool {
+        self.vector.is_some()
+    }
+
     /// The file as a source lists it.
     ///
     /// # Errors
@@ -90,33 +101,38 @@ impl Snapshot {
         let failed =
             || StorageError::library(self.address.shown(), "read the table's list of files");
         let state = self.table.snapshot().map_err(failed())?;
-        let columns = state.metadata().partition_columns().to_vec();
+        let (columns, _) = self.columns()?;
+        let names = state.metadata().partition_columns().iter();
+        let names: Vec<_> = names
+            .map(|name| columns.in_log(self.address.shown(), name))
+            .collect::<Result<_, _>>()?;
         let log = self.table.log_store();
         let mut views = state.snapshot().file_views(log.as_ref(), None);
         let mut files = Vec::new();
         while let Some(view) = views.next().await {
             let view = view.map_err(failed())?;
             let inner = view.path().into_owned();
-            if inner.contains("://") || inner.starts_with('/') {
+            if is_elsewhere(&inner) {
                 let what = format!("the table's file `{inner}` lies outside of its folder");
                 return Err(StorageError::data(self.address.shown(), DataPlace::default(), what)
-                    .hint("it is a shallow clone; write to a copy of its own"));
+                    .hint("it is a shallow clone; use a copy of its own"));
             }
             let address = self.address.join(&inner);
-            let vector = view.deletion_vector_descriptor();
-            let hidden = vector.as_ref().map_or(0, |vector| vector.cardinality);
-            let hidden = u64::try_from(hidden).unwrap_or_default();
+            let path = address.shown().to_owned();
+            let vector = told(&path, &view)?;
+            let vector = vector.map(|told| Vector::of(&self.address, &path, &told)).transpose()?;
+            let hidden = vector.as_ref().map_or(0, |vector| vector.rows);
             let mut map = view.partition_values_map();
             // The protocol knows no empty text here: it is NULL.
             let value = |name: &String| map.remove(name).flatten().filter(|text| !text.is_empty());
             let more = more(&view);
             let file = StoredFile {
-                path: address.shown().to_owned(),
+                path,
                 address,
-                values: columns.iter().map(value).collect(),
+                values: names.iter().map(value).collect(),
                 bytes: u64::try_from(view.size()).unwrap_or_default(),
                 rows: view.num_records().map(|rows| (rows as u64).saturating_sub(hidden)),
-                hides_rows: vector.is_some(),
+                vector,
                 written_at: view.modification_time(),
                 remove: view.remove_action(true),
             };
@@ -142,4 +158,23 @@ impl Snapshot {
         };
         Ok(added.map(|add| columns.iter().map(|column| value(add, column)).collect()).collect())
     }
+}
+
+/// What the log tells of a data file's deletion vector. The library stops at kinds that it does not know.
+pub(super) fn told(
+    path: &Path,
+    file: &LogicalFileView,
+) -> Result<Option<DeletionVectorDescriptor>, StorageError> {
+    tabular::guarded(path, || Ok(file.deletion_vector_descriptor()))
+}
+
+/// Whether a path of the log, decoded, leaves the table's folder: it has a root, a scheme as in `s3://` and `file:/`, or goes up.
+pub(super) fn is_elsewhere(inner: &str) -> bool {
+    let is_scheme = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    let has_scheme = inner.split_once(":/").is_some_and(|(scheme, _)| is_scheme(scheme));
+    let goes_up = Path::new(inner).components().any(|part| part == Component::ParentDir);
+    has_scheme || inner.starts_with('/') || goes_up
 }

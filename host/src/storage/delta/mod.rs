@@ -1,14 +1,19 @@
 //! Delta tables: opening, what a table says of itself, and the one commit. The only place that names `deltalake`.
 
+mod columns;
 mod commit;
+mod damage;
+mod demands;
 mod files;
 mod log;
 mod protocol;
 mod rewrite;
 mod rows;
+mod scan;
 mod stats;
 mod told;
 mod travel;
+mod vector;
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +29,6 @@ use deltalake::kernel::engine::arrow_conversion::TryIntoArrow;
 use deltalake::kernel::engine::arrow_conversion::TryIntoKernel;
 use deltalake::kernel::schema::StructType;
 use deltalake::kernel::transaction::PROTOCOL;
-use deltalake::kernel::transaction::TableReference;
 use deltalake::kernel::transaction::TransactionError;
 use deltalake::logstore::LogStore;
 use deltalake::logstore::LogStoreFactory;
@@ -34,6 +38,8 @@ use deltalake::logstore::default_logstore;
 use deltalake::logstore::logstore_factories;
 use url::Url;
 
+use self::columns::Columns;
+use self::files::told;
 use super::DataPlace;
 use super::StorageError;
 use super::address::Address;
@@ -56,6 +62,7 @@ pub use self::rewrite::rewrite;
 pub use self::rows::OpenFile;
 pub use self::rows::Piece;
 pub use self::rows::PieceRows;
+pub use self::scan::Scan;
 pub use self::stats::stats;
 pub use self::told::FileStats;
 pub use self::travel::Detail;
@@ -77,8 +84,7 @@ pub async fn open(address: &Address) -> Result<Option<Snapshot>, StorageError> {
     if !log::is_there(address)? {
         return Ok(None);
     }
-    let failed = StorageError::library(address.shown(), "read the table's log");
-    let table = builder(address)?.load().await.map_err(failed)?;
+    let table = loaded(address, builder(address)?).await?;
     Ok(Some(Snapshot { address: address.clone(), table }))
 }
 
@@ -92,6 +98,12 @@ pub fn is_there(address: &Address) -> Result<bool, StorageError> {
         Address::Disk(path) if !path.join(log::LOG).is_dir() => Ok(false),
         _ => log::is_there(address),
     }
+}
+
+/// Reads the log.
+async fn loaded(address: &Address, table: DeltaTableBuilder) -> Result<DeltaTable, StorageError> {
+    let failed = StorageError::library(address.shown(), "read the table's log");
+    table.load().await.map_err(|error| damage::found(address).unwrap_or_else(|| failed(error)))
 }
 
 impl Snapshot {
@@ -135,40 +147,41 @@ impl Snapshot {
             .snapshot()
             .and_then(|state| state.snapshot().try_log_data())
             .map_err(failed)?;
-        let rows = files.iter().map(|file| {
-            let hidden = file.deletion_vector_descriptor().map_or(0, |vector| vector.cardinality);
-            let all = i64::try_from(file.num_records()?).ok()?;
-            u64::try_from(all - hidden).ok()
-        });
-        Ok(rows.sum())
+        let mut rows = Some(0);
+        for file in files.iter() {
+            let inner = self.address.join(&file.path());
+            let hidden = told(inner.shown(), &file)?.map_or(0, |vector| vector.cardinality);
+            let all = file.num_records().and_then(|all| i64::try_from(all).ok());
+            let seen = all.and_then(|all| u64::try_from(all - hidden).ok());
+            rows = rows.zip(seen).map(|(rows, seen)| rows + seen);
+        }
+        Ok(rows)
     }
 
-    /// What the table demands of whoever `can` tells of, and we do not do: features, by the protocol's names.
-    fn demands(
-        &self,
-        can: impl FnOnce(&dyn TableReference) -> Result<(), TransactionError>,
-    ) -> Result<Vec<String>, DeltaTableError> {
+    /// How its columns are found in its files, and what it demands of readers and is not done.
+    fn columns(&self) -> Result<(Columns, Vec<String>), StorageError> {
+        let failed = StorageError::library(self.address.shown(), "read the table's metadata");
+        let state = self.table.snapshot().map_err(failed)?;
+        let schema = state.schema();
+        let (mapping, refusals) = demands::of_readers(state.protocol(), state.metadata(), &schema);
+        Ok((Columns::new(mapping, schema), refusals))
+    }
+
+    /// What we would have to do as writers of the table and do not: features, by the protocol's names, and rules for its rows.
+    fn refusals(&self) -> Result<Vec<String>, DeltaTableError> {
         let state = self.table.snapshot()?;
-        let mut demands = Vec::new();
-        match can(state.snapshot()) {
+        let mut refusals = Vec::new();
+        match PROTOCOL.can_write_to(state.snapshot()) {
             Err(TransactionError::UnsupportedTableFeatures(features)) => {
-                demands.extend(features.iter().map(|feature| format!("the feature `{feature}`")));
+                refusals.extend(features.iter().map(|feature| format!("the feature `{feature}`")));
             }
             other => other?,
         }
-        demands.sort();
-        let mapping = state.metadata().configuration().get("delta.columnMapping.mode");
-        if mapping.is_some_and(|mode| mode != "none") {
-            demands.push("column mapping (`delta.columnMapping.mode`)".to_owned());
-        }
-        Ok(demands)
-    }
-
-    /// What we would have to do for the table and do not.
-    fn refusals(&self) -> Result<Vec<String>, DeltaTableError> {
-        let state = self.table.snapshot()?;
-        let mut refusals = self.demands(|table| PROTOCOL.can_write_to(table))?;
+        refusals.sort();
         let properties = state.metadata().configuration();
+        if properties.get("delta.columnMapping.mode").is_some_and(|mode| mode != "none") {
+            refusals.push("column mapping (`delta.columnMapping.mode`)".to_owned());
+        }
         let mut constraints: Vec<_> =
             properties.keys().filter(|key| key.starts_with("delta.constraints.")).collect();
         constraints.sort();

@@ -59,7 +59,7 @@ impl<'a> OpenFile<'a> {
         let path = &stored.path;
         let file = stored.open()?;
         let footer = open_footer(&file).map_err(StorageError::library(path, "read its footer"))?;
-        if stored.hides_rows {
+        if stored.hides_rows() {
             let what = "a deletion vector hides some of its rows, which wasmhost does not read yet";
             return Err(StorageError::data(path, DataPlace::default(), what)
                 .hint("let the engine that wrote it compact the table first"));

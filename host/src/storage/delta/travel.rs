@@ -8,7 +8,6 @@ use arrow::datatypes::SchemaRef;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
-use deltalake::kernel::transaction::PROTOCOL;
 use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::runtime::Handle;
@@ -16,9 +15,12 @@ use tokio::runtime::Handle;
 use super::FileStats;
 use super::MISTAKES;
 use super::MISTAKES_HINT;
+use super::Scan;
 use super::Snapshot;
 use super::StoredFile;
 use super::builder;
+use super::demands;
+use super::loaded;
 use super::log;
 use super::mistakes;
 use super::open;
@@ -40,6 +42,8 @@ pub struct Stored {
     pub partition_columns: Vec<ColumnName>,
     /// Its files, the oldest first.
     pub files: Vec<StoredFile>,
+    /// How their rows are read.
+    pub scan: Scan,
     /// What its log tells of each of them; nothing where nobody asked.
     pub stats: Vec<FileStats>,
 }
@@ -83,27 +87,20 @@ pub fn read(
 
 async fn stored(path: &Path, snapshot: &Snapshot, detail: Detail) -> Result<Stored, StorageError> {
     let facts = snapshot.facts()?;
+    let (columns, refusals) = snapshot.columns()?;
+    if !refusals.is_empty() {
+        return Err(demands::refused(path, &refusals));
+    }
     let files = snapshot.files_and(|view| match detail {
         Detail::Files => FileStats::default(),
         Detail::Stats => FileStats::read(view.stats().as_deref()),
     });
     let (files, stats): (Vec<_>, Vec<_>) = files.await?.into_iter().unzip();
-    let mut refusals = snapshot
-        .demands(|table| PROTOCOL.can_read_from(table))
-        .map_err(StorageError::library(path, "read the table's metadata"))?;
-    if files.iter().any(|file| file.hides_rows) {
-        refusals.push("deletion vectors, which hide rows of its files".to_owned());
-    }
-    if !refusals.is_empty() {
-        let what = format!("wasmhost does not read what the table has: {}", refusals.join(", "));
-        return Err(StorageError::data(path, DataPlace::default(), what).hint(
-            "let the engine that wrote it make a plain copy, or take the feature out of the table",
-        ));
-    }
     Ok(Stored {
         version: snapshot.version(),
         columns: plain::plain_schema(&facts.schema),
         partition_columns: facts.partition_columns,
+        scan: Scan::new(columns, &files),
         files,
         stats,
     })
@@ -119,9 +116,7 @@ async fn at_version(
         let what = format!("there is no version {version}; the newest is {}", newest.version());
         return Err(StorageError::data(path, DataPlace::default(), what));
     }
-    let table = builder(address)?.with_version(version).load().await;
-    let table =
-        table.map_err(StorageError::library(path, "read that version of the table's log"))?;
+    let table = loaded(address, builder(address)?.with_version(version)).await?;
     let snapshot = Snapshot { address: address.clone(), table };
     if snapshot.version() != version {
         let what = format!("version {version} cannot be read any more; its log was cleaned away");

@@ -1,5 +1,6 @@
 //! Row groups: what the footer tells of their values.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use arrow::array::Array;
@@ -12,10 +13,15 @@ use parquet::file::statistics::Statistics;
 
 use crate::storage::bounds::Told;
 
+/// The places of columns among a file's own, by the names that a table has for them; those that the file lacks are not there.
+pub type Names = BTreeMap<String, usize>;
+
 /// A row group of a file.
 #[derive(Clone, Copy)]
 pub struct Group<'a> {
     footer: &'a ArrowReaderMetadata,
+    /// Where the file's own names do not count.
+    names: Option<&'a Names>,
     index: usize,
 }
 
@@ -26,8 +32,11 @@ impl fmt::Debug for Group<'_> {
 }
 
 impl<'a> Group<'a> {
-    pub(super) fn all(footer: &'a ArrowReaderMetadata) -> impl Iterator<Item = Self> {
-        (0..footer.metadata().num_row_groups()).map(move |index| Self { footer, index })
+    pub(super) fn all(
+        footer: &'a ArrowReaderMetadata,
+        names: Option<&'a Names>,
+    ) -> impl Iterator<Item = Self> {
+        (0..footer.metadata().num_row_groups()).map(move |index| Self { footer, names, index })
     }
 
     pub(super) fn index(&self) -> usize {
@@ -43,7 +52,16 @@ impl<'a> Group<'a> {
     /// What is told of a column; `None` where the file does not have it.
     #[must_use]
     pub fn told(&self, column: &str) -> Option<Told> {
-        self.footer.schema().index_of(column).ok()?;
+        let own = self.footer.schema();
+        let place = match self.names {
+            Some(names) => *names.get(column)?,
+            None => own.index_of(column).ok()?,
+        };
+        let column = own.field(place).name();
+        // Statistics are found by name, which is another column's where two have the same.
+        if own.index_of(column).ok() != Some(place) {
+            return Some(Told::default());
+        }
         Some(Told {
             bounds: bounds(self.footer, self.index, column),
             nulls: self.nulls(column),

@@ -24,7 +24,10 @@ use super::listing::SourceFile;
 use super::plain;
 
 pub use self::group::Group;
+pub use self::group::Names;
 pub use self::group::bounds;
+pub use self::read::Choice;
+pub use self::read::choose;
 pub use self::read::open;
 pub use self::read::open_part;
 pub use self::write::ParquetFile;
@@ -57,7 +60,9 @@ pub fn schema(file: &SourceFile) -> Result<SchemaRef, StorageError> {
     footer(file).map(|footer| plain::plain_schema(footer.schema()))
 }
 
-fn footer_rows(footer: &ArrowReaderMetadata) -> u64 {
+/// The number of rows that a footer tells.
+#[must_use]
+pub fn footer_rows(footer: &ArrowReaderMetadata) -> u64 {
     u64::try_from(footer.metadata().file_metadata().num_rows()).unwrap_or(0)
 }
 
@@ -66,7 +71,11 @@ fn footer(file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
     load(&open, file)
 }
 
-fn load(open: &FileRead, file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
+/// Reads the footer of a file that was listed, and is open.
+///
+/// # Errors
+/// Where the file is no Parquet.
+pub fn load(open: &FileRead, file: &SourceFile) -> Result<ArrowReaderMetadata, StorageError> {
     open_footer(open).map_err(|error| {
         let what = format!("it is no Parquet file: {error}");
         StorageError::data(&file.path, DataPlace::default(), what)

@@ -2,14 +2,17 @@
 
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::Group;
+use super::Names;
 use super::load;
 use crate::storage::StorageError;
 use crate::storage::listing::SourceFile;
 use crate::storage::tabular;
 use crate::storage::tabular::Batches;
+use crate::storage::tabular::Keep;
 use crate::storage::tabular::Skip;
 
 /// Opens a file for the columns of `schema`; those that it lacks are NULL, and the others are not read.
@@ -32,24 +35,12 @@ pub fn open_part(
     file: &SourceFile,
     schema: &SchemaRef,
     batch_rows: usize,
-    keep: &dyn Fn(&Group<'_>) -> bool,
+    keep: Keep<'_>,
 ) -> Result<Batches, StorageError> {
     let open = file.open()?;
     let footer = load(&open, file)?;
     let roots = tabular::places(schema, footer.schema());
-    let mut groups = Vec::new();
-    let mut skips: Vec<Skip> = Vec::new();
-    let mut rows = 0_u64;
-    for group in Group::all(&footer) {
-        if keep(&group) {
-            groups.push(group.index());
-            rows += group.rows();
-        } else {
-            skips.push(Skip { after: rows, rows: group.rows() });
-        }
-    }
-    // Where all are read, the footer's own count of rows has to be right as well.
-    let rows = if skips.is_empty() { super::footer_rows(&footer) } else { rows };
+    let Choice { groups, skips, rows } = choose(&footer, None, keep);
     let mask = ProjectionMask::roots(footer.parquet_schema(), roots);
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(open, footer)
         .with_projection(mask)
@@ -59,4 +50,31 @@ pub fn open_part(
         .map_err(StorageError::library(&file.path, "read it"))?;
     let read = reader.map(|batch| Ok(batch?));
     Ok(Batches::new(file, schema, batch_rows, Box::new(read)).due(rows).skipping(skips))
+}
+
+/// The row groups of a file that are read.
+#[derive(Debug)]
+pub struct Choice {
+    /// Their places.
+    pub groups: Vec<usize>,
+    /// The rows of the others.
+    pub skips: Vec<Skip>,
+    /// Their rows.
+    pub rows: u64,
+}
+
+/// Chooses the row groups of which `keep` says yes; it may ask for columns by `names`, else by the file's own.
+pub fn choose(footer: &ArrowReaderMetadata, names: Option<&Names>, keep: Keep<'_>) -> Choice {
+    let (mut groups, mut skips, mut rows) = (Vec::new(), Vec::new(), 0);
+    for group in Group::all(footer, names) {
+        if keep(&group) {
+            groups.push(group.index());
+            rows += group.rows();
+        } else {
+            skips.push(Skip { after: rows, rows: group.rows() });
+        }
+    }
+    // Where all are read, the footer's own count of rows has to be right as well.
+    let rows = if skips.is_empty() { super::footer_rows(footer) } else { rows };
+    Choice { groups, skips, rows }
 }

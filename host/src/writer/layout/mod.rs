@@ -192,7 +192,7 @@ async fn partitions(
     for file in table.files().await? {
         let values = respelt(&file.values)?;
         if written.contains(&values) {
-            if file.hides_rows {
+            if file.hides_rows() {
                 let why = "deletion vectors hide rows of its files".to_owned();
                 return Err(Reason::Known(why));
             }
@@ -219,7 +219,7 @@ fn bins(files: Vec<StoredFile>, file_bytes: u64) -> Vec<Vec<StoredFile>> {
 
 /// The old files as the table has them now.
 async fn still_there(table: &Snapshot, old: &[StoredFile]) -> Result<Vec<StoredFile>, Reason> {
-    let now = table.files().await?.into_iter().filter(|file| !file.hides_rows);
+    let now = table.files().await?.into_iter().filter(|file| !file.hides_rows());
     let mut now: HashMap<_, _> = now.map(|file| (file.path.clone(), file)).collect();
     let found = old.iter().map(|file| now.remove(&file.path));
     found.collect::<Option<_>>().ok_or_else(|| given_up("files"))

@@ -1,6 +1,7 @@
-//! Sources in a store: every format, folders, patterns, and what changes under the reader.
+//! Sources in a store: every format, tables of others, folders, patterns, and what changes under the reader.
 
 use std::fs;
+use std::path::Path;
 
 use wasmhost::source::Files;
 use wasmhost::table::RunId;
@@ -8,7 +9,9 @@ use wasmhost::table::RunId;
 use super::connection;
 use super::server;
 use super::server::bucket;
+use super::sorted;
 use super::stage;
+use crate::run::walk;
 
 /// Files of all formats by pyarrow and others: `tests/data/formats`.
 const FORMATS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/formats");
@@ -69,6 +72,122 @@ fn a_file_of_any_format_is_the_same_in_a_store_and_on_a_disk() {
         seen += 1;
     }
     assert!(seen >= 4, "{seen} files were compared");
+}
+
+/// Tables that others wrote: `tests/data/delta`.
+const TABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/delta");
+
+/// Reads a table of others from a store, of which `change` has changed the files: the exit code, the rows, what was said.
+fn read_table(
+    table: &str,
+    source: &str,
+    change: impl Fn(&str, &str, Vec<u8>) -> Option<Vec<u8>>,
+) -> (i32, Vec<String>, String) {
+    let bucket = bucket();
+    let from = Path::new(TABLES).join(table);
+    walk(&from, &mut |file| {
+        let inner = file.strip_prefix(&from).unwrap().to_str().unwrap();
+        if let Some(bytes) = change(&bucket, inner, fs::read(file).unwrap()) {
+            server::put(&bucket, &format!("lake/t/{inner}"), &bytes);
+        }
+    });
+    let flow =
+        reading(&connection(&bucket, server::port()), &format!("format: delta, path: t{source}"));
+    let stage = stage(&[("f.yaml", &flow.replace("format: jsonl", "format: parquet"))]);
+    let ran = stage.command(&["run", "f.yaml"]);
+    (ran.code, sorted(stage.rows("out")), ran.stderr)
+}
+
+#[test]
+fn tables_that_others_wrote_are_the_same_in_a_store_and_on_a_disk() {
+    let right = |table: &str| {
+        let stage = stage(&[]);
+        fs::create_dir(stage.path("right")).unwrap();
+        let from = format!("{TABLES}/expected/{table}.parquet");
+        fs::copy(from, stage.path("right/a.parquet")).unwrap();
+        sorted(stage.rows("right"))
+    };
+    for table in [
+        "hidden",
+        "renamed-name",
+        "renamed-id",
+        "spark/dv-with-columnmapping",
+        "spark/v2-parquet-sidecars-struct-stats-only",
+    ] {
+        let (code, rows, said) = read_table(table, "", |_, _, bytes| Some(bytes));
+        assert_eq!(code, 0, "{table}: {said}");
+        assert!(rows == right(table.trim_start_matches("spark/")), "{table}: {} rows", rows.len());
+    }
+    let vector = "ab/deletion_vector_00000000-0000-0000-1234-567890abcdef.bin";
+    // The same vectors at the URL of their object.
+    let absolute = |place: &'static str| {
+        move |bucket: &str, inner: &str, bytes: Vec<u8>| {
+            if !inner.ends_with(".json") {
+                return Some(bytes);
+            }
+            let place = place.replace("{}", bucket);
+            let text = String::from_utf8(bytes).unwrap();
+            let told = r#""storageType":"u","pathOrInlineDv":"ab00000000005&rTlKGlT{""#;
+            assert!(text.contains(told), "{text}");
+            let url = format!(r#""storageType":"p","pathOrInlineDv":"{place}""#);
+            Some(text.replace(told, &url).into_bytes())
+        }
+    };
+    let (code, rows, said) = read_table(
+        "hidden",
+        "",
+        absolute("s3://{}/lake/t/ab/deletion_vector_00000000-0000-0000-1234-567890abcdef.bin"),
+    );
+    assert_eq!(code, 0, "{said}");
+    assert!(rows == right("hidden"), "{} rows", rows.len());
+    for (place, says) in [
+        ("s3://{}/lake/t2/a.bin", "outside of the table's folder"),
+        ("s3://{}/lake/t/../t2/a.bin", "outside of the table's folder"),
+        ("s3://{}/lake/t/%2e%2E%2Ft2/a.bin", "outside of the table's folder"),
+        ("s3://elsewhere/lake/t/a.bin", "no file of the table's store"),
+        ("/lake/t/a.bin", "no file of the table's store"),
+    ] {
+        let (code, rows, said) = read_table("hidden", "", absolute(place));
+        assert!(code > 1 && rows.is_empty() && said.contains(says), "{place}: {code} {said}");
+    }
+    let damaged = |table: &str, of: &'static str, keep: Option<usize>, says: &str| {
+        let (code, rows, said) = read_table(table, "", |_, inner, bytes| match keep {
+            None => Some(bytes).filter(|_| !inner.contains(of)),
+            Some(keep) if inner.contains(of) => Some(bytes[..keep].to_vec()),
+            Some(_) => Some(bytes),
+        });
+        assert!(code > 1 && rows.is_empty(), "{table}: {code} {rows:?} {said}");
+        assert!(
+            said.contains("s3://") && said.contains(of) && said.contains(says),
+            "{table}: {said}"
+        );
+    };
+    damaged("hidden", vector, None, "cannot read a deletion vector in it");
+    damaged("hidden", vector, Some(100), "the file ends before it does");
+    damaged("hidden", "d.parquet", None, "d.parquet");
+    let log = "spark/multi-part-checkpoint";
+    damaged(log, "checkpoint.0000000002.0000000002", Some(100), "cannot be read");
+    damaged(
+        "spark/v2-parquet-sidecars-struct-stats-only",
+        "_sidecars/",
+        Some(100),
+        "cannot be read",
+    );
+}
+
+#[test]
+fn a_table_in_a_store_is_filtered_where_files_have_other_names_and_hidden_rows() {
+    let rows = |table: &str, source: &str| {
+        let (code, rows, said) = read_table(table, source, |_, _, bytes| Some(bytes));
+        assert_eq!(code, 0, "{table}: {said}");
+        rows
+    };
+    // Of the file's row groups the first is skipped, and every second row of the next is hidden.
+    let filter = ", filter: 'id BETWEEN 65534 AND 65540 OR id = 139998'";
+    let right = ["id", "139998", "65534", "65535", "65537", "65539"];
+    assert_eq!(rows("hidden", filter), right);
+    let filter = ", filter: \"label = 'c' OR region IS NULL\", columns: [id, label]";
+    assert_eq!(rows("renamed-id", filter), ["id|label", "3|c", "4|d"]);
 }
 
 #[test]
