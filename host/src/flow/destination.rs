@@ -233,18 +233,6 @@ fn name(report: &Report, fields: &Fields<'_>, default: &str) -> Option<Destinati
 /// A destination is a folder that files are written into.
 fn is_folder(report: &Report, path: &Located<Location>, format: Option<&str>) -> bool {
     let shown = path.value.shown();
-    if let (Location::Store(_), Some(format)) = (&path.value, format)
-        && format != "delta"
-    {
-        let what = format!("`{format}` files in an object store cannot be written by this version");
-        report.add_hint(
-            Code::NotOffered,
-            &path.spot,
-            what,
-            "Delta tables can, and files on a disk",
-        );
-        return false;
-    }
     if shown.components().any(|part| is_pattern(part.as_os_str())) {
         let what = format!("`{}` has a wildcard; a destination is one folder", path.value);
         report.add(Code::WrongValue, &path.spot, what);

@@ -367,23 +367,31 @@ fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFile>, Storage
         return Err(no_such_view(path));
     }
     let is_there = || matches!(address, Address::Disk(path) if path.exists());
-    let files = match listing::list(Listing {
+    let list = || match listing::list(Listing {
         address,
         recursive: *recursive,
         name_filter: path_glob_filter.as_deref(),
     }) {
-        Err(StorageError::Missing { .. }) if *allow_missing && !is_there() => Vec::new(),
-        other => other?,
+        Err(StorageError::Missing { .. }) if *allow_missing && !is_there() => Ok(Vec::new()),
+        other => other,
+    };
+    // Files of a run that has not come to its end lie among the others in a store: patterns must not take them either.
+    let folder = match address {
+        Address::Disk(path) => path.is_dir().then(|| address.clone()),
+        Address::Store(place) => Some(Address::Store(listing::store_root(place))),
+    };
+    let files = match folder {
+        Some(folder) => {
+            let (manifests, files) = manifest::beside(&folder, list)?;
+            manifest::counted(folder.shown(), &manifests.current, files)
+        }
+        None => list()?,
     };
     if delta::is_there(address)? {
         let what = "a Delta table is there, whose folder also holds files of rows that are gone";
         let error = StorageError::data(path, DataPlace::default(), what);
         return Err(error.hint("read it with `format: delta`, or name a folder of plain files"));
     }
-    let files = match path.is_dir() {
-        true => manifest::counted(path, &manifest::current(path)?, files),
-        false => files,
-    };
     if let Some(base) = &source.base {
         stays_below(base, files.iter().map(|file| file.path.as_path()))?;
     }

@@ -73,6 +73,12 @@ impl SourceFile {
         Self { path, size, modified: Some(modified.into()), object: Some((address, e_tag)) }
     }
 
+    /// Where it is in a store, and what tells its contents from later ones, where the store has that; `None` on a disk.
+    #[must_use]
+    pub fn object(&self) -> Option<(&StoreAddress, Option<&str>)> {
+        self.object.as_ref().map(|(place, e_tag)| (place, e_tag.as_deref()))
+    }
+
     /// When it was last changed, in microseconds since 1970 in UTC, where that is known and fits.
     #[must_use]
     pub fn modified_micros(&self) -> Option<i64> {
@@ -154,16 +160,13 @@ fn in_store(
     if let Some(facts) = place.look()? {
         return Ok(vec![file(place.clone(), facts)]);
     }
-    let key = Path::new(place.key());
+    let (root, key) = (store_root(place), Path::new(place.key()));
     let is_pattern = has_glob(key);
-    let (root, pattern) = match is_pattern {
-        false => (place.clone(), None),
+    let pattern = match is_pattern {
+        false => None,
         true => {
-            let root = glob_root(key);
-            let root = if root.as_os_str() == "." { PathBuf::new() } else { root };
-            let pattern = key.strip_prefix(&root).unwrap_or(key);
-            let pattern = matcher(place.shown(), &pattern.to_string_lossy())?;
-            (place.moved(&root.to_string_lossy()), Some(pattern))
+            let pattern = key.strip_prefix(root.key()).unwrap_or(key);
+            Some(matcher(place.shown(), &pattern.to_string_lossy())?)
         }
     };
     let listed = root.list()?;
@@ -261,6 +264,18 @@ pub fn root(address: &Address) -> PathBuf {
         Ok(_) => path.parent().unwrap_or(path).to_owned(),
         Err(_) => glob_root(path),
     }
+}
+
+/// Where a listing of a store begins: at the place itself, or above its first wildcard.
+#[must_use]
+pub fn store_root(place: &StoreAddress) -> StoreAddress {
+    let key = Path::new(place.key());
+    if !has_glob(key) {
+        return place.clone();
+    }
+    let root = glob_root(key);
+    let root = if root.as_os_str() == "." { PathBuf::new() } else { root };
+    place.moved(&root.to_string_lossy())
 }
 
 /// The folder above the first component with a wildcard.

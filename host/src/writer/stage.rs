@@ -222,7 +222,9 @@ impl Staging {
             column,
             what: "a partition value is longer than a folder's name can be".to_owned(),
         })?;
-        let folder = self.date_folder.join(folder).to_string_lossy().into_owned();
+        // Joining nothing would leave a `/` at the end.
+        let folder: PathBuf = self.date_folder.join(folder).components().collect();
+        let folder = folder.to_string_lossy().into_owned();
         loop {
             let name = self.staged.names.name(self.next_name);
             self.next_name += 1;

@@ -3,6 +3,7 @@
 
 mod build;
 mod guard;
+mod many;
 mod read;
 mod upload;
 mod waiting;
@@ -28,6 +29,7 @@ use super::StorageError;
 use crate::flow::StoreLocation;
 
 pub use self::guard::Unanswered;
+pub use self::many::Created;
 pub use self::read::StoreRead;
 pub use self::waiting::wait;
 

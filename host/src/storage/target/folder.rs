@@ -8,15 +8,19 @@ use std::path::PathBuf;
 use super::FolderFacts;
 use super::Split;
 use super::TargetState;
+use super::store;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
+use crate::storage::delta;
 use crate::storage::encode::Endings;
 use crate::storage::listing::SourceFile;
 use crate::storage::listing::is_data_name;
 use crate::storage::manifest;
 use crate::storage::manifest::Manifest;
 use crate::storage::manifest::ManifestFile;
+use crate::storage::manifest::Manifests;
 use crate::storage::naming;
 use crate::storage::parquet;
 
@@ -41,9 +45,12 @@ pub struct Survey {
 ///
 /// # Errors
 /// Where a folder cannot be read.
-pub fn survey(folder: &Path, endings: Endings) -> Result<Survey, StorageError> {
+pub fn survey(folder: &Address, endings: Endings) -> Result<Survey, StorageError> {
     let mut found = Survey::default();
-    walk(folder, endings, true, true, &mut found)?;
+    match folder {
+        Address::Disk(folder) => walk(folder, endings, true, true, &mut found)?,
+        Address::Store(place) => store::survey(place, endings, &mut found)?,
+    }
     found.data.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
@@ -78,8 +85,13 @@ fn walk(
 }
 
 /// A folder that is to hold flat files.
-pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, StorageError> {
-    if path.join("_delta_log").is_dir() {
+pub(super) fn inspect(folder: &Address, format: &WriteFormat) -> Result<TargetState, StorageError> {
+    let path = folder.shown();
+    let is_table = match folder {
+        Address::Disk(path) => path.join("_delta_log").is_dir(),
+        Address::Store(_) => delta::is_there(folder)?,
+    };
+    if is_table {
         return Ok(TargetState::Unusable {
             what: format!(
                 "a Delta table is there; {} files among its own are no part of it",
@@ -88,8 +100,8 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
             hint: "write it as `delta`, or to another folder".to_owned(),
         });
     }
-    let mut found = survey(path, Endings::of(format))?;
-    let manifests = manifest::current(path)?;
+    let look = || survey(folder, Endings::of(format));
+    let (Manifests { current: manifests, .. }, mut found) = manifest::beside(folder, look)?;
     found.data = manifest::counted(path, &manifests, found.data);
     if found == Survey::default() && manifests.is_empty() {
         return Ok(TargetState::Absent);
@@ -120,7 +132,7 @@ pub(super) fn inspect(path: &Path, format: &WriteFormat) -> Result<TargetState, 
     }))
 }
 
-/// Rows of these data files: as their footers tell, or as the manifests do that list them; `None` where one is not known.
+/// Rows of these data files: as the manifests tell that list them, or as their footers do; `None` where one is not known.
 ///
 /// # Errors
 /// Where a footer cannot be read.
@@ -130,22 +142,26 @@ pub fn rows(
     files: &[SourceFile],
     manifests: &[Manifest],
 ) -> Result<Option<u64>, StorageError> {
-    if let WriteFormat::Parquet(_) | WriteFormat::View(_) = format {
-        return files.iter().map(parquet::rows).sum::<Result<u64, _>>().map(Some);
-    }
     let listed = manifests.iter().flat_map(|it| &it.files);
     let listed: HashMap<PathBuf, &ManifestFile> =
         listed.map(|file| (path.join(&file.path), file)).collect();
     let rows = files.iter().map(|file| {
-        let listed = listed.get(&file.path).filter(|listed| listed.bytes == file.size);
-        listed.map(|listed| listed.rows)
+        match listed.get(&file.path).filter(|listed| listed.bytes == file.size) {
+            Some(listed) => Ok(Some(listed.rows)),
+            None if has_footers(format) => parquet::rows(file).map(Some),
+            None => Ok(None),
+        }
     });
-    Ok(rows.sum())
+    rows.sum()
+}
+
+fn has_footers(format: &WriteFormat) -> bool {
+    matches!(format, WriteFormat::Parquet(_) | WriteFormat::View(_))
 }
 
 /// A folder without a Delta log that is to become a table: it may hold what a run of ours left, and nothing else.
 pub(super) fn beside_table(path: &Path, format: &WriteFormat) -> Result<TargetState, StorageError> {
-    let found = survey(path, Endings::of(format))?;
+    let found = survey(&Address::Disk(path.to_owned()), Endings::of(format))?;
     let ours = |file: &SourceFile| {
         file.path.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()))
     };

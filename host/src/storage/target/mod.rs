@@ -14,6 +14,7 @@ use arrow::datatypes::SchemaRef;
 use super::StorageError;
 use super::address::Address;
 use super::delta;
+use super::store::StoreAddress;
 use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 
@@ -107,10 +108,7 @@ pub async fn inspect(address: &Address, format: &WriteFormat) -> Result<TargetFa
             hint: delta::MISTAKES_HINT.to_owned(),
         },
         Address::Disk(path) => on_disk(path, address, format).await?,
-        Address::Store(place) => match delta::open(address).await? {
-            Some(table) => TargetState::Table(table.facts()?),
-            None => store::beside_table(place)?,
-        },
+        Address::Store(place) => in_store(place, address, format).await?,
     };
     Ok(TargetFacts { path: address.shown().to_owned(), state })
 }
@@ -142,7 +140,30 @@ async fn on_disk(
             | WriteFormat::Jsonl(_)
             | WriteFormat::Json(_)
             | WriteFormat::Arrow(_)
-            | WriteFormat::Avro(_) => folder::inspect(path, format)?,
+            | WriteFormat::Avro(_) => folder::inspect(address, format)?,
         },
     })
+}
+
+async fn in_store(
+    place: &StoreAddress,
+    address: &Address,
+    format: &WriteFormat,
+) -> Result<TargetState, StorageError> {
+    match format {
+        WriteFormat::Delta(_) => match delta::open(address).await? {
+            Some(table) => Ok(TargetState::Table(table.facts()?)),
+            None => store::beside_table(place),
+        },
+        WriteFormat::Parquet(_)
+        | WriteFormat::View(_)
+        | WriteFormat::Csv(_)
+        | WriteFormat::Jsonl(_)
+        | WriteFormat::Json(_)
+        | WriteFormat::Arrow(_)
+        | WriteFormat::Avro(_) => match store::not_a_folder(place)? {
+            Some(unusable) => Ok(unusable),
+            None => folder::inspect(address, format),
+        },
+    }
 }

@@ -5,15 +5,18 @@ use crate::problem::Code;
 use crate::problem::Problem;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
+use crate::storage::address::Address;
 use crate::storage::encode::Endings;
 use crate::storage::listing::SourceFile;
 use crate::storage::manifest;
 use crate::storage::manifest::Manifest;
 use crate::storage::manifest::ManifestFile;
+use crate::storage::manifest::Manifests;
 use crate::storage::manifest::RemovedFile;
 use crate::storage::partition;
 use crate::storage::target;
 use crate::storage::target::Survey;
+use crate::table::RunId;
 use crate::table::Scope;
 use crate::table::TableChange;
 use crate::writer::Target;
@@ -33,6 +36,18 @@ pub(super) enum Goes {
     Folder(Option<Survey>),
     /// These files.
     Files(Vec<SourceFile>),
+    /// All files that count in a store, and the runs that they are of: it has no folder to put in the place of another.
+    All {
+        files: Vec<SourceFile>,
+        runs: Vec<RunId>,
+    },
+}
+
+/// What lies in the folder, all of it at one moment.
+pub(super) struct Seen {
+    pub(super) manifests: Manifests,
+    /// `None` where no folder is there.
+    pub(super) found: Option<Survey>,
 }
 
 /// How many names an error lists.
@@ -40,26 +55,37 @@ const NAMES_MAX: usize = 5;
 
 impl Waiting {
     /// What goes.
-    pub(super) fn goes(&self) -> Result<Goes, WriteError> {
-        let (target, folder) = (&self.place.target, &self.place.folder);
+    pub(super) fn goes(&self, seen: &Seen) -> Result<Goes, WriteError> {
+        let Place { target, folder, .. } = &self.place;
+        let path = folder.shown();
+        let manifests = &seen.manifests.current;
+        let counted = || {
+            let files = seen.found.as_ref().map(|found| found.data.clone());
+            manifest::counted(path, manifests, files.unwrap_or_default())
+        };
         let Some(part) = self.part()? else {
-            return Ok(match &target.change {
-                TableChange::Replace { .. } => Goes::Folder(self.survey()?),
-                // `fit` lets the others not pass.
-                TableChange::Append {} | TableChange::Create { .. } | TableChange::Merge(_) => {
-                    Goes::Nothing
+            return Ok(match (&target.change, folder) {
+                (TableChange::Replace { .. }, Address::Disk(_)) => Goes::Folder(seen.found.clone()),
+                (TableChange::Replace { .. }, Address::Store(_)) => {
+                    let runs = manifests.iter().map(|manifest| manifest.run_id.clone()).collect();
+                    Goes::All { files: counted(), runs }
                 }
+                // `fit` lets the others not pass.
+                (
+                    TableChange::Append {} | TableChange::Create { .. } | TableChange::Merge(_),
+                    _,
+                ) => Goes::Nothing,
             });
         };
         self.guard(&part)?;
-        let Some(found) = self.survey()? else { return Ok(Goes::Files(Vec::new())) };
+        let Some(found) = &seen.found else { return Ok(Goes::Files(Vec::new())) };
         let foreign = [found.others.as_slice(), &found.other_data].concat();
-        let foreign = part.others(folder, &foreign);
+        let foreign = part.others(path, &foreign);
         if !foreign.is_empty() {
             let names = foreign
                 .iter()
                 .take(NAMES_MAX)
-                .map(|path| format!("`{}`", path.strip_prefix(folder).unwrap_or(path).display()));
+                .map(|file| format!("`{}`", file.strip_prefix(path).unwrap_or(file).display()));
             let what = format!(
                 "the part that is replaced holds files that are not the destination's: {}",
                 names.collect::<Vec<_>>().join(", ")
@@ -68,15 +94,23 @@ impl Waiting {
             let problem = Problem::new(Code::WrongValue, at, what).hint("move them away");
             return Err(WriteError::Refused(vec![problem]));
         }
-        let manifests = manifest::current(folder)?;
-        let counted = manifest::counted(folder, &manifests, found.data);
-        Ok(Goes::Files(part.files(folder, &counted)?))
+        Ok(Goes::Files(part.files(path, &counted())?))
     }
 
     /// How many rows these files have, where that is known.
-    pub(super) fn rows(&self, files: &[SourceFile]) -> Result<Option<u64>, StorageError> {
+    pub(super) fn rows(
+        &self,
+        seen: &Seen,
+        files: &[SourceFile],
+    ) -> Result<Option<u64>, StorageError> {
         let Place { target, folder, .. } = &self.place;
-        target::rows(folder, &target.format, files, &manifest::current(folder)?)
+        target::rows(folder.shown(), &target.format, files, &seen.manifests.current)
+    }
+
+    /// The files that runs have replaced and not deleted.
+    pub(super) fn replaced<'a>(&self, seen: &'a Seen) -> Vec<&'a SourceFile> {
+        let files = seen.found.as_ref().map_or(&[][..], |found| &found.data);
+        manifest::replaced(self.place.folder.shown(), &seen.manifests.current, files)
     }
 
     /// The part that is replaced; `None` where that is nothing or all.
@@ -139,14 +173,15 @@ impl Waiting {
         })
     }
 
-    /// All that lies in the folder; `None` where it is not there.
-    pub(super) fn survey(&self) -> Result<Option<Survey>, StorageError> {
-        match self.place.folder.exists() {
-            true => {
-                target::survey(&self.place.folder, Endings::of(&self.place.target.format)).map(Some)
-            }
-            false => Ok(None),
-        }
+    /// What lies in the folder.
+    pub(super) fn look(&self) -> Result<Seen, StorageError> {
+        let Place { target, folder, .. } = &self.place;
+        let survey = || match folder {
+            Address::Disk(path) if !path.exists() => Ok(None),
+            there => target::survey(there, Endings::of(&target.format)).map(Some),
+        };
+        let (manifests, found) = manifest::beside(folder, survey)?;
+        Ok(Seen { manifests, found })
     }
 
     /// What the manifest says when these files go.
@@ -158,17 +193,19 @@ impl Waiting {
             bytes: file.bytes,
         });
         let files: Vec<_> = files.collect();
-        let removed = match goes {
-            Goes::Nothing | Goes::Folder(_) => &[][..],
-            Goes::Files(files) => files,
+        let (removed, replaced_runs) = match goes {
+            Goes::Nothing | Goes::Folder(_) => (&[][..], &[][..]),
+            Goes::Files(files) => (files.as_slice(), &[][..]),
+            Goes::All { files, runs } => (files.as_slice(), runs.as_slice()),
         };
+        let folder = self.place.folder.shown();
         Manifest {
             run_id: run.run_id.clone(),
             flow: run.flow.clone(),
             destination: run.destination.clone(),
             started_at: run.started_at,
             format: format.name().to_owned(),
-            replaced: matches!(goes, Goes::Folder(_)),
+            replaced: matches!(goes, Goes::Folder(_) | Goes::All { .. }),
             rows: files.iter().map(|file| file.rows).sum(),
             bytes: files.iter().map(|file| file.bytes).sum(),
             columns: manifest::columns(&self.staged.landing),
@@ -178,7 +215,8 @@ impl Waiting {
                 .collect(),
             date_folders: date_folders.as_ref().map(|folders| folders.as_str().to_owned()),
             files,
-            removed: removed.iter().map(|file| RemovedFile::of(&self.place.folder, file)).collect(),
+            removed: removed.iter().map(|file| RemovedFile::of(folder, file)).collect(),
+            replaced_runs: replaced_runs.to_vec(),
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Flat files: staged in a hidden folder, then moved into place; the run's manifest comes last and makes them count.
+//! Flat files: staged in a hidden folder, then moved into place; the run's manifest comes last and makes them count. In a store they
+//! are in their places from the start.
 
 mod judge;
 mod lock;
+mod objects;
 mod part;
 mod put;
 mod swap;
@@ -46,13 +48,13 @@ struct FlatWriter {
 /// Where a run writes.
 struct Place {
     target: Target,
-    /// The target's folder without links, so that a swap moves the folder and not a link to it.
-    folder: PathBuf,
+    /// The target's folder; on a disk without links, so that a swap moves the folder and not a link to it.
+    folder: Address,
     /// The topmost folder that was made above the staging folder, if one was missing.
     made: Option<PathBuf>,
 }
 
-/// A run's files in their hidden folder.
+/// A run's files in their hidden folder; in a store, where they stay.
 struct Waiting {
     place: Place,
     staged: Staged,
@@ -66,22 +68,38 @@ struct FlatPrepared {
 }
 
 pub(super) fn open(target: Target, landing: SchemaRef) -> Result<Box<dyn Writer>, WriteError> {
+    let (folder, root, made) = match &target.address {
+        Address::Disk(path) => {
+            let (folder, root, made) = hidden(path, &target)?;
+            (Address::Disk(folder), Address::Disk(root), made)
+        }
+        // A store moves nothing: files get their names at once, and count with the manifest.
+        store @ Address::Store(_) => (store.clone(), store.clone(), None),
+    };
+    let fitting = Fitting::new(&target, SchemaRef::clone(&landing));
+    let staging = Staging::new(root, &target, landing);
+    Ok(Box::new(FlatWriter { place: Place { target, folder, made }, fitting, staging }))
+}
+
+/// The target's folder without links, the hidden one that is made for staging, and the topmost folder that was made for it.
+fn hidden(
+    path: &Path,
+    target: &Target,
+) -> Result<(PathBuf, PathBuf, Option<PathBuf>), StorageError> {
     let run_id = &target.run.run_id;
     // Within the target if that is there, since it may be a file system of its own; beside it if not, so that it stays absent.
-    let (folder, root, made) = match fs::canonicalize(target.path()) {
+    let (folder, root, made) = match fs::canonicalize(path) {
         Ok(folder) => (folder.clone(), folder.join(format!("{STAGING}{run_id}")), None),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let made = sync::make_folder(sync::parent(target.path()))?;
-            (target.path().to_owned(), beside(target.path(), &target), made)
+            let made = sync::make_folder(sync::parent(path))?;
+            (path.to_owned(), beside(path, target), made)
         }
-        Err(error) => return Err(StorageError::io(target.path(), "find it")(error).into()),
+        Err(error) => return Err(StorageError::io(path, "find it")(error)),
     };
     // An earlier try of this run may have died here.
     sync::remove_tree(&root)?;
     fs::create_dir(&root).map_err(StorageError::io(&root, "create it"))?;
-    let fitting = Fitting::new(&target, SchemaRef::clone(&landing));
-    let staging = Staging::new(Address::Disk(root.clone()), &target, landing);
-    Ok(Box::new(FlatWriter { place: Place { target, folder, made }, fitting, staging }))
+    Ok((folder, root, made))
 }
 
 /// The hidden folder next to the target: where a new folder waits, and where the old one goes.
@@ -129,36 +147,44 @@ impl Waiting {
     async fn prepared(&self) -> Result<(Goes, Counts), WriteError> {
         let rows = self.staged.rows;
         guard_empty(&self.place.target, rows)?;
-        let Target { address, format, .. } = &self.place.target;
-        let path = address.shown();
-        let facts = target::inspect(address, format).await?;
-        let at = problem::Place::field(path.display().to_string(), "");
-        let landing =
-            target::fit(&facts, &self.place.target.ask(), &at).map_err(WriteError::Refused)?;
-        if landing.rows != self.staged.landing {
-            return Err(self.conflict("its columns have changed while rows were staged"));
-        }
-        let goes = self.goes()?;
-        let rows_deleted = match (&goes, facts.state) {
+        let state = self.fits().await?;
+        let seen = self.look()?;
+        let goes = self.goes(&seen)?;
+        let rows_deleted = match (&goes, state) {
             (Goes::Nothing, _) => Some(0),
             (Goes::Folder(_), TargetState::Folder(folder)) => folder.rows,
             (Goes::Folder(_), _) => Some(0),
-            (Goes::Files(files), _) => self.rows(files)?,
+            (Goes::Files(files) | Goes::All { files, .. }, _) => self.rows(&seen, files)?,
         };
         let counts =
             Counts { rows_written: rows, rows_inserted: rows, rows_deleted, ..Counts::default() };
         Ok((goes, counts))
     }
 
+    /// What is there, if the staged rows are still like it.
+    async fn fits(&self) -> Result<TargetState, WriteError> {
+        let Target { address, format, .. } = &self.place.target;
+        let facts = target::inspect(address, format).await?;
+        let at = problem::Place::field(address.shown().display().to_string(), "");
+        let landing =
+            target::fit(&facts, &self.place.target.ask(), &at).map_err(WriteError::Refused)?;
+        match landing.rows == self.staged.landing {
+            true => Ok(facts.state),
+            false => Err(self.conflict("its columns have changed while rows were staged")),
+        }
+    }
+
     fn conflict(&self, what: &str) -> WriteError {
         WriteError::Conflict { path: self.place.target.path().to_owned(), what: what.to_owned() }
     }
 
+    /// Removes what was staged.
     fn remove(&self) -> Result<(), StorageError> {
+        let Address::Disk(folder) = &self.place.folder else { return self.staged.remove_files() };
         sync::remove_tree(self.staged.root.shown())?;
-        sync::remove_tree(&beside(&self.place.folder, &self.place.target))?;
+        sync::remove_tree(&beside(folder, &self.place.target))?;
         if let Some(made) = &self.place.made {
-            sync::remove_empty(sync::parent(&self.place.folder), made);
+            sync::remove_empty(sync::parent(folder), made);
         }
         Ok(())
     }
@@ -192,12 +218,25 @@ impl Prepared for FlatPrepared {
 
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<Commit, WriteError>> {
         async move {
-            let landed = self.land();
-            if !matches!(landed, Err(WriteError::Unknown { .. })) {
-                // After a swap this is the old folder. A hidden leftover is no data, and no reason to call the commit failed.
-                let _ = self.waiting.remove();
+            match &self.waiting.place.folder {
+                Address::Disk(folder) => {
+                    let landed = self.land(folder);
+                    if !matches!(landed, Err(WriteError::Unknown { .. })) {
+                        // After a swap this is the old folder. A hidden leftover is no data, and no reason to call the commit failed.
+                        let _ = self.waiting.remove();
+                    }
+                    landed
+                }
+                Address::Store(place) => {
+                    let landed = self.land_in(place).await;
+                    if !matches!(landed, Ok(Commit::Applied(..)) | Err(WriteError::Unknown { .. }))
+                    {
+                        // Likewise, what no manifest names is no data.
+                        let _ = self.waiting.remove();
+                    }
+                    landed
+                }
             }
-            landed
         }
         .boxed()
     }
@@ -208,9 +247,9 @@ impl Prepared for FlatPrepared {
 }
 
 impl FlatPrepared {
-    fn land(&self) -> Result<Commit, WriteError> {
+    fn land(&self, folder: &Path) -> Result<Commit, WriteError> {
         let Self { waiting, counts, goes } = self;
-        let Place { target, folder, .. } = &waiting.place;
+        let target = &waiting.place.target;
         if !matches!(goes, Goes::Folder(_)) {
             sync::make_folder(folder)?;
         }
@@ -220,25 +259,25 @@ impl FlatPrepared {
         }
         if waiting.landed_before()? {
             // The run may have died right behind its manifest.
-            waiting.remove_replaced().map_err(|error| unknown(target, error))?;
+            waiting.remove_replaced(folder).map_err(|error| unknown(target, error))?;
             return Ok(Commit::AlreadyApplied(None));
         }
         if !waiting.staged.root.shown().exists() {
             return Err(waiting.conflict("its folder was replaced, and the staged files with it"));
         }
-        if waiting.goes()? != *goes {
+        if waiting.goes(&waiting.look()?)? != *goes {
             return Err(waiting.conflict("its files have changed since they were judged"));
         }
         let done = match goes {
-            Goes::Folder(_) => waiting.swap(goes),
-            Goes::Nothing | Goes::Files(_) => waiting.put(goes),
+            Goes::Folder(_) => waiting.swap(folder, goes),
+            Goes::Nothing | Goes::Files(_) | Goes::All { .. } => waiting.put(folder, goes),
         };
         let Err(error) = done else { return Ok(Commit::Applied(*counts, None)) };
         // The manifest decides; with it in place only the last sync can have failed, or the removal of what it replaces.
-        match manifest::find(folder, &target.run.run_id) {
+        match manifest::find(&waiting.place.folder, &target.run.run_id) {
             Ok(None) => {
                 if !matches!(goes, Goes::Folder(_)) {
-                    waiting.remove_leftovers()?;
+                    waiting.remove_leftovers(folder)?;
                 }
                 Err(error.into())
             }

@@ -18,8 +18,8 @@ use crate::storage::target;
 
 impl Waiting {
     /// Makes the staging folder whole and puts it in the target's place.
-    pub(super) fn swap(&self, goes: &Goes) -> Result<(), StorageError> {
-        let (folder, new) = (&self.place.folder, beside(&self.place.folder, &self.place.target));
+    pub(super) fn swap(&self, folder: &Path, goes: &Goes) -> Result<(), StorageError> {
+        let new = beside(folder, &self.place.target);
         let there = folder.exists();
         let staged = self.staged.root.shown();
         if there {

@@ -1,6 +1,7 @@
 //! Object stores for real: an S3 server on loopback, what each load leaves there, several writers, lost answers, secrets.
 
 mod faults;
+mod flat;
 mod proxy;
 mod server;
 mod sources;

@@ -27,7 +27,8 @@ pub(super) enum Fault {
     Cut,
 }
 
-/// A request that is lost: the `nth` of a method whose path has this in it, from 1; all of them from there on where it is lasting.
+/// A request that is lost: the `nth` of a method, any where it is empty, whose path has this in it, from 1; all of them from there on
+/// where it is lasting.
 #[derive(Debug, Clone)]
 pub(super) struct Loss {
     pub(super) method: &'static str,
@@ -109,7 +110,10 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         let loss = state.loss.clone();
         let then = loss.as_ref().filter(|_| state.lost > 0).and_then(|loss| loss.then);
         let refused = then.filter(|part| path.contains(part)).map(|_| Fault::Refused);
-        let hit = loss.filter(|loss| loss.method == method && path.contains(loss.path));
+        let is_hit = |loss: &Loss| {
+            (loss.method == method || loss.method.is_empty()) && path.contains(loss.path)
+        };
+        let hit = loss.filter(is_hit);
         let lost = hit.and_then(|loss| {
             state.seen += 1;
             let is_lost = state.seen == loss.nth || loss.lasts && state.seen > loss.nth;

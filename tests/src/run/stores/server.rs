@@ -53,6 +53,12 @@ pub(super) fn put(bucket: &str, key: &str, bytes: &[u8]) {
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
 }
 
+/// Deletes an object.
+pub(super) fn delete(bucket: &str, key: &str) {
+    let (status, body) = request("DELETE", &format!("/{bucket}/{}", encoded(key)), b"");
+    assert_eq!(status, 204, "{}", String::from_utf8_lossy(&body));
+}
+
 /// An object's bytes.
 pub(super) fn get(bucket: &str, key: &str) -> Vec<u8> {
     let (status, body) = request("GET", &format!("/{bucket}/{}", encoded(key)), b"");

@@ -3,11 +3,16 @@
 //! A run's files count when its manifest is there; it is written last, and names the files of a part of the target that they
 //! replace, which are deleted then. An overwrite of all keeps the manifests of earlier runs in `_wasmhost/past`, so that a late retry
 //! of one of them still finds that it is done.
+//!
+//! A store cannot put a folder in another one's place. There, an overwrite names all files that it replaces, and the runs, whose
+//! manifests stay where they are. What replaces files is `_wasmhost/replaced/<number>.json`: the number is the next one of those that
+//! were there when the run looked, and is put only where none is, so that no two runs replace the same files.
+
+mod look;
 
 use std::collections::HashMap;
 use std::collections::HashSet;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,24 +20,33 @@ use std::sync::Arc;
 use arrow::datatypes::Field;
 use arrow::datatypes::Schema;
 use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
 use chrono::DateTime;
 use chrono::Utc;
 use serde::Deserialize;
 use serde::Serialize;
 
-use super::DataPlace;
 use super::StorageError;
 use super::listing::SourceFile;
 use super::naming;
+use super::store::Created;
+use super::store::StoreAddress;
 use super::sync;
 use crate::name::DestinationName;
 use crate::name::FlowName;
 use crate::table::RunId;
 
+pub use self::look::beside;
+pub use self::look::find;
+pub use self::look::keep_past;
+
 /// The folder of manifests below a target.
 pub const FOLDER: &str = "_wasmhost";
 
 const PAST: &str = "past";
+
+/// The folder, below that of manifests, of those in a store that replace files.
+const REPLACED: &str = "replaced/";
 
 /// What one run wrote to a folder of flat files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +79,37 @@ pub struct Manifest {
     /// Files of a part of the target that these replace. They count no more, also while they are still there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<RemovedFile>,
+    /// Earlier runs that an overwrite in a store leaves nothing of. Their manifests count no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced_runs: Vec<RunId>,
+}
+
+/// What the manifests of a folder say together.
+#[derive(Debug, Clone, Default)]
+pub struct Manifests {
+    /// Those of the runs whose rows are there, oldest first.
+    pub current: Vec<Manifest>,
+    /// The number of the next one in a store that replaces files.
+    pub next: u64,
+}
+
+/// Which name a manifest gets in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// The run's own: its rows come beside all others.
+    Run,
+    /// A number: it replaces files, and nobody may have done so since it was decided which.
+    Replacing(u64),
+}
+
+/// What came of putting a manifest into a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Put {
+    /// It is there.
+    Landed,
+    /// Another one has its name. Nothing was put.
+    Taken,
 }
 
 /// A column of a manifest.
@@ -97,6 +142,9 @@ pub struct RemovedFile {
     pub bytes: u64,
     /// When it was last changed, in microseconds since 1970, where that is known.
     pub modified: Option<i64>,
+    /// What told its contents from others, where a store has that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub e_tag: Option<String>,
 }
 
 impl RemovedFile {
@@ -108,13 +156,22 @@ impl RemovedFile {
             path: path.to_string_lossy().into_owned(),
             bytes: file.size,
             modified: file.modified_micros(),
+            e_tag: e_tag(file),
         }
     }
 
     /// Whether this is the file, and not one that somebody has put in its place since; our own names are never given twice.
     fn is(&self, file: &SourceFile) -> bool {
-        is_ours(&file.path) || (self.bytes, self.modified) == (file.size, file.modified_micros())
+        let is_same = || {
+            (self.bytes, self.modified) == (file.size, file.modified_micros())
+                && self.e_tag == e_tag(file)
+        };
+        is_ours(&file.path) || is_same()
     }
+}
+
+fn e_tag(file: &SourceFile) -> Option<String> {
+    file.object().and_then(|(_, e_tag)| e_tag.map(str::to_owned))
 }
 
 impl Manifest {
@@ -138,11 +195,38 @@ impl Manifest {
         let path = place(folder, &self.run_id);
         let manifests = folder.join(FOLDER);
         fs::create_dir_all(&manifests).map_err(StorageError::io(&manifests, "create it"))?;
-        let mut text =
-            serde_json::to_vec_pretty(self).map_err(StorageError::library(&path, "spell it"))?;
-        text.push(b'\n');
-        sync::write_whole(&path, &text)?;
+        sync::write_whole(&path, &self.text(&path)?)?;
         sync::sync_folder(folder)
+    }
+
+    /// Puts the manifest into a store, if nobody has that name yet. Again with the same manifest, it has landed.
+    ///
+    /// # Errors
+    /// Where it cannot be written, or nobody knows whether it was: [`find`] tells.
+    pub fn put(&self, folder: &StoreAddress, slot: Slot) -> Result<Put, StorageError> {
+        let place = folder.join(FOLDER).join(&match slot {
+            Slot::Run => format!("{}.json", self.run_id),
+            Slot::Replacing(number) => format!("{REPLACED}{number:020}.json"),
+        });
+        let text = Bytes::from(self.text(place.shown())?);
+        Ok(match place.create(text.clone())? {
+            Created::Now => Put::Landed,
+            // The store may have acted, and the client asked again for want of an answer.
+            Created::Taken if place.read()? == Some(text) => Put::Landed,
+            Created::Taken => Put::Taken,
+        })
+    }
+
+    fn text(&self, path: &Path) -> Result<Vec<u8>, StorageError> {
+        let mut text =
+            serde_json::to_vec_pretty(self).map_err(StorageError::library(path, "spell it"))?;
+        text.push(b'\n');
+        Ok(text)
+    }
+
+    /// Whether it takes files away that counted.
+    fn replaces(&self) -> bool {
+        self.replaced || !self.removed.is_empty()
     }
 }
 
@@ -154,29 +238,6 @@ pub fn columns(schema: &Schema) -> Vec<Column> {
         data_type: field.data_type().to_string(),
     };
     schema.fields().iter().map(column).collect()
-}
-
-/// The manifest of a run, also of one whose rows a later run replaced.
-///
-/// # Errors
-/// Where it is there and cannot be read.
-pub fn find(folder: &Path, run_id: &RunId) -> Result<Option<Manifest>, StorageError> {
-    match read(&place(folder, run_id))? {
-        Some(manifest) => Ok(Some(manifest)),
-        None => read(&folder.join(FOLDER).join(PAST).join(format!("{run_id}.json"))),
-    }
-}
-
-/// The manifests of the runs whose rows are there, oldest first.
-///
-/// # Errors
-/// Where one is there and cannot be read.
-pub fn current(folder: &Path) -> Result<Vec<Manifest>, StorageError> {
-    let paths = json_files(&folder.join(FOLDER))?;
-    let mut manifests: Vec<_> =
-        paths.iter().filter_map(|path| read(path).transpose()).collect::<Result<_, _>>()?;
-    manifests.sort_by(|a, b| (a.started_at, &a.run_id).cmp(&(b.started_at, &b.run_id)));
-    Ok(manifests)
 }
 
 /// Those of a folder's files that count: all but files of runs of ours that never came to their manifest, and those that a run
@@ -226,50 +287,6 @@ fn is_ours(file: &Path) -> bool {
     file.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()))
 }
 
-/// Keeps the manifests of `old` among the past ones of `new`.
-///
-/// # Errors
-/// Where one cannot be copied.
-pub fn keep_past(old: &Path, new: &Path) -> Result<(), StorageError> {
-    let past = new.join(FOLDER).join(PAST);
-    let (now, before) = (json_files(&old.join(FOLDER))?, json_files(&old.join(FOLDER).join(PAST))?);
-    if now.is_empty() && before.is_empty() {
-        return Ok(());
-    }
-    fs::create_dir_all(&past).map_err(StorageError::io(&past, "create it"))?;
-    for path in before.iter().chain(&now) {
-        let kept = past.join(path.file_name().unwrap_or_default());
-        fs::copy(path, &kept).map_err(StorageError::io(path, "copy it"))?;
-        let file = fs::File::open(&kept).map_err(StorageError::io(&kept, "open it"))?;
-        sync::sync_file(&file, &kept)?;
-    }
-    sync::sync_branches([past.join(PAST).as_path()].into_iter(), new)
-}
-
 fn place(folder: &Path, run_id: &RunId) -> PathBuf {
     folder.join(FOLDER).join(format!("{run_id}.json"))
-}
-
-fn read(path: &Path) -> Result<Option<Manifest>, StorageError> {
-    let text = match fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(StorageError::io(path, "read it"))?,
-    };
-    serde_json::from_slice(&text).map(Some).map_err(|error| {
-        StorageError::data(path, DataPlace::default(), format!("it is no manifest of ours: {error}"))
-            .hint("a run's rows count by its manifest; restore it, or move the file away if its rows do not matter")
-    })
-}
-
-fn json_files(folder: &Path) -> Result<Vec<PathBuf>, StorageError> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(StorageError::io(folder, "list it"))?,
-    };
-    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
-    let mut paths = paths.map_err(StorageError::io(folder, "list it"))?;
-    let hidden =
-        |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json") && !hidden(path));
-    Ok(paths)
 }

@@ -1,0 +1,96 @@
+//! Files in a store: they are in their places already, and the manifest is put, which makes them count; then what they replace is
+//! deleted.
+//!
+//! A store has no lock that goes with the process that holds it. Manifests that replace files are numbered instead, and nobody has a
+//! number twice: whoever finds theirs taken looks again at what goes.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use super::FlatPrepared;
+use super::Waiting;
+use super::WriteError;
+use super::judge::Goes;
+use super::judge::Seen;
+use super::unknown;
+use crate::storage::StorageError;
+use crate::storage::listing::SourceFile;
+use crate::storage::manifest;
+use crate::storage::manifest::Put;
+use crate::storage::manifest::Slot;
+use crate::storage::store::StoreAddress;
+use crate::table::Commit;
+
+/// How often a run that replaces files looks again, because others have replaced some.
+const TRIES_MAX: usize = 10;
+
+impl FlatPrepared {
+    /// Makes the files count that are in the store, instead of those that go.
+    pub(super) async fn land_in(&self, place: &StoreAddress) -> Result<Commit, WriteError> {
+        let Self { waiting, goes, counts: _ } = self;
+        let target = &waiting.place.target;
+        for _ in 0..TRIES_MAX {
+            if waiting.landed_before()? {
+                // The run may have died right behind its manifest.
+                let seen = waiting.look().map_err(|error| unknown(target, error))?;
+                remove(place, waiting.replaced(&seen)).map_err(|error| unknown(target, error))?;
+                return Ok(Commit::AlreadyApplied(None));
+            }
+            // Somebody may have replaced all there was by rows with other columns.
+            let _ = waiting.fits().await?;
+            let seen = waiting.look()?;
+            if waiting.goes(&seen)? != *goes {
+                return Err(waiting.conflict("its files have changed since they were judged"));
+            }
+            // A number counts for what goes only as long as all that went before is gone.
+            remove(place, waiting.leftovers(&seen))?;
+            let slot = match goes {
+                Goes::Nothing => Slot::Run,
+                Goes::Folder(_) | Goes::Files(_) | Goes::All { .. } => {
+                    Slot::Replacing(seen.manifests.next)
+                }
+            };
+            match waiting.manifest(goes).put(place, slot) {
+                Ok(Put::Landed) => return self.landed(place),
+                Ok(Put::Taken) => {}
+                // The manifest decides.
+                Err(error) => match manifest::find(&waiting.place.folder, &target.run.run_id) {
+                    Ok(Some(_)) => return self.landed(place),
+                    Ok(None) => return Err(error.into()),
+                    Err(_) => return Err(unknown(target, error)),
+                },
+            }
+        }
+        Err(waiting.conflict("other runs have been replacing files all the time"))
+    }
+
+    /// What is left to do when the manifest is there.
+    fn landed(&self, place: &StoreAddress) -> Result<Commit, WriteError> {
+        let gone = match &self.goes {
+            Goes::Nothing | Goes::Folder(_) => Ok(()),
+            Goes::Files(files) | Goes::All { files, .. } => remove(place, files),
+        };
+        // Who does not look at manifests would see the old rows beside the new ones: a retry removes them.
+        gone.map_err(|error| unknown(&self.waiting.place.target, error))?;
+        Ok(Commit::Applied(self.counts, None))
+    }
+}
+
+impl Waiting {
+    /// What runs have left that died: files of an earlier try of this one, and what others have replaced.
+    fn leftovers<'a>(&self, seen: &'a Seen) -> Vec<&'a SourceFile> {
+        let folder = self.place.folder.shown();
+        let own: HashSet<PathBuf> =
+            self.staged.files.iter().map(|file| folder.join(&file.path)).collect();
+        let earlier = self.of_this_run(seen).into_iter().filter(|file| !own.contains(&file.path));
+        earlier.chain(self.replaced(seen)).collect()
+    }
+}
+
+/// Deletes objects.
+fn remove<'a>(
+    place: &StoreAddress,
+    files: impl IntoIterator<Item = &'a SourceFile>,
+) -> Result<(), StorageError> {
+    place.remove_each(files.into_iter().filter_map(SourceFile::object).map(|(object, _)| object))
+}
