@@ -35,7 +35,7 @@ use crate::name::ColumnName;
 use crate::storage::Cause;
 use crate::storage::StorageError;
 use crate::storage::address::Address;
-use crate::storage::store::Unanswered;
+use crate::storage::store::is_unanswered;
 use crate::storage::sync;
 
 /// What the commit builds on.
@@ -369,16 +369,4 @@ pub(super) fn carries(
     let entry = log::entry(address, version)
         .map_err(|error| CommitError::Unknown { source: error.into() })?;
     Ok(entry.iter().any(|action| action["add"]["path"] == first["add"]["path"]))
-}
-
-/// Whether a store may still do what it was asked for: it never answered.
-pub(super) fn is_unanswered(error: &DeltaTableError) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.is::<Unanswered>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }

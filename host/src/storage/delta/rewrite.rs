@@ -16,11 +16,11 @@ use super::StoredFile;
 use super::commit::add;
 use super::commit::carries;
 use super::commit::is_conflict;
-use super::commit::is_unanswered;
 use super::commit::lasting;
 use super::open;
 use crate::name::ColumnName;
 use crate::storage::StorageError;
+use crate::storage::store::is_unanswered;
 
 /// Files that hold the same rows as others did.
 #[derive(Debug, Clone)]

@@ -88,7 +88,7 @@ impl Guarded {
         let words = |source: &dyn fmt::Display| {
             Sensitive::redact_all(&self.secrets, &source.to_string()).into()
         };
-        if is_unanswered(&error) {
+        if has_no_answer(&error) {
             let said = Sensitive::redact_all(&self.secrets, &error.to_string());
             return Error::Generic { store: "object store", source: Unanswered(said).into() };
         }
@@ -126,10 +126,23 @@ fn is_cut(error: &Error) -> bool {
 /// The store never answered: it may have acted, may act yet, or not.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Unanswered(String);
+pub(super) struct Unanswered(String);
+
+/// Whether the store may still do what it was asked for: it never answered.
+#[must_use]
+pub fn is_unanswered(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<Unanswered>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
 
 /// Whether a request went out and no answer came.
-fn is_unanswered(error: &Error) -> bool {
+fn has_no_answer(error: &Error) -> bool {
     let Error::Generic { source, .. } = error else { return false };
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(source.as_ref());
     while let Some(error) = cause {

@@ -28,7 +28,7 @@ use super::DataPlace;
 use super::StorageError;
 use crate::flow::StoreLocation;
 
-pub use self::guard::Unanswered;
+pub use self::guard::is_unanswered;
 pub use self::many::Created;
 pub use self::read::StoreRead;
 pub use self::waiting::wait;

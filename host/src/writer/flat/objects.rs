@@ -19,6 +19,7 @@ use crate::storage::manifest;
 use crate::storage::manifest::Put;
 use crate::storage::manifest::Slot;
 use crate::storage::store::StoreAddress;
+use crate::storage::store::is_unanswered;
 use crate::table::Commit;
 
 /// How often a run that replaces files looks again, because others have replaced some.
@@ -56,6 +57,8 @@ impl FlatPrepared {
                 // The manifest decides.
                 Err(error) => match manifest::find(&waiting.place.folder, &target.run.run_id) {
                     Ok(Some(_)) => return self.landed(place),
+                    // It may come yet, and would name files that are deleted by then.
+                    Ok(None) if is_unanswered(&error) => return Err(unknown(target, error)),
                     Ok(None) => return Err(error.into()),
                     Err(_) => return Err(unknown(target, error)),
                 },

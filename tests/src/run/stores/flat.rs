@@ -253,6 +253,8 @@ fn a_lost_answer_about_flat_files_is_neither_a_lost_nor_a_doubled_row() {
     for (loss, code) in [
         (lasting("PUT", "_wasmhost", Fault::Refused), 3),
         (lasting("PUT", "_wasmhost", Fault::AnsweredWrong), 0),
+        // It may come yet: what was uploaded stays.
+        (lasting("PUT", "_wasmhost", Fault::Swallowed), 4),
         (lasting("PUT", ".csv", Fault::Dropped), 3),
         (lasting("POST", "delete", Fault::Refused), 4),
     ] {
@@ -277,8 +279,9 @@ fn whichever_request_is_lost_flat_files_are_as_before_or_after() {
         let all = all.map(|loss| scope.spawn(move || ends(loss)));
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    assert_eq!(ends[1], BTreeSet::from([0, 3, 4]), "all ends were met");
-    assert!(ends[0].contains(&3) && ends[0].contains(&0), "{ends:?}");
+    assert!(ends[0].contains(&0) && ends[0].contains(&3), "{ends:?}");
+    // Who hears nothing more to the end never says that all is done.
+    assert_eq!(ends[1], BTreeSet::from([3, 4]));
 }
 
 #[test]
