@@ -21,7 +21,8 @@ use super::filter;
 use super::filter::Filter;
 use super::judged;
 use super::kind;
-use crate::flow::AsOf;
+use super::table::TableStats;
+use super::table::table;
 use crate::flow::ReadFormat;
 use crate::flow::Source;
 use crate::name::ColumnName;
@@ -36,10 +37,7 @@ use crate::storage::address::Address;
 use crate::storage::bounds::Told;
 use crate::storage::csv;
 use crate::storage::delta;
-use crate::storage::delta::Detail;
-use crate::storage::delta::FileStats;
 use crate::storage::delta::Scan;
-use crate::storage::delta::StoredFile;
 use crate::storage::json;
 use crate::storage::listing;
 use crate::storage::listing::Listing;
@@ -158,46 +156,23 @@ pub(super) fn wanted(
 }
 
 /// What is there, before anybody asks for columns.
-struct Found {
-    files: Vec<SourceFile>,
+pub(super) struct Found {
+    pub(super) files: Vec<SourceFile>,
     /// Those that the flow may name.
-    columns: SchemaRef,
+    pub(super) columns: SchemaRef,
     /// Those that its filter may name, too.
-    all: SchemaRef,
+    pub(super) all: SchemaRef,
     /// Whether there is nothing to look at, so that the columns are what the flow says.
-    is_declared: bool,
-    folders: Folders,
-    rows: Option<u64>,
-    version: Option<u64>,
+    pub(super) is_declared: bool,
+    pub(super) folders: Folders,
+    pub(super) rows: Option<u64>,
+    pub(super) version: Option<u64>,
     /// How the rows of a table's files are read, where it is one.
-    scan: Option<Scan>,
+    pub(super) scan: Option<Scan>,
     /// Of a table, what its log tells of each file.
-    stats: Vec<TableStats>,
+    pub(super) stats: Vec<TableStats>,
     /// Files that the filter leaves out by their folders' names.
-    skipped: u64,
-}
-
-/// What a table's log tells of a file.
-struct TableStats {
-    stats: FileStats,
-    own: Arc<TableColumns>,
-}
-
-/// A table's columns, and what its log calls each of them.
-struct TableColumns {
-    columns: SchemaRef,
-    in_log: Vec<Option<String>>,
-}
-
-impl TableStats {
-    fn told(&self, field: &FieldRef) -> Told {
-        let TableColumns { columns, in_log } = self.own.as_ref();
-        let place = columns.index_of(field.name()).ok();
-        match place.and_then(|place| Some((in_log[place].as_ref()?, columns.field(place)))) {
-            Some((name, own)) => self.stats.told(name, own.data_type()),
-            None => Told::default(),
-        }
-    }
+    pub(super) skipped: u64,
 }
 
 /// The flow's filter over all columns. Where no file is there, nobody knows all columns, and there is no row to judge.
@@ -261,7 +236,7 @@ fn by_folders(source: &Source, folders: &Folders, files: &[SourceFile]) -> Vec<b
 }
 
 /// Files' own columns, then those of their folders, then where rows come from.
-fn beside(
+pub(super) fn beside(
     source: &Source,
     files: Vec<SourceFile>,
     SourceSchema { columns: own, rows }: SourceSchema,
@@ -285,77 +260,9 @@ fn beside(
 }
 
 /// The columns that the flow may name.
-fn shown(source: &Source, all: &SchemaRef) -> SchemaRef {
+pub(super) fn shown(source: &Source, all: &SchemaRef) -> SchemaRef {
     let is_shown = |field: &&FieldRef| Folders::is_shown(source, field.name());
     Arc::new(Schema::new(all.fields().iter().filter(is_shown).cloned().collect::<Vec<_>>()))
-}
-
-/// A table tells its files and columns itself.
-fn table(source: &Source, address: &Address, as_of: AsOf) -> Result<Found, StorageError> {
-    let path = address.shown();
-    if let (Some(base), Address::Disk(path)) = (&source.base, address) {
-        // The log is read as a whole, so it is looked at before.
-        stays_below(base, log_files(path)?.iter().map(PathBuf::as_path))?;
-    }
-    let detail = if source.filter.is_some() { Detail::Stats } else { Detail::Files };
-    let Some(stored) = delta::read(address, as_of, detail)? else {
-        if source.allow_missing {
-            return Ok(beside(source, Vec::new(), declared(source), Folders::default()));
-        }
-        return Err(StorageError::Missing {
-            path: path.to_owned(),
-            what: "there is no Delta table".to_owned(),
-            hint: "`allow_missing: true` takes it as an empty input".to_owned(),
-        });
-    };
-    let hinted = |field: &FieldRef| {
-        let hint = source.schema_hints.iter().find(|(name, _)| name.as_str() == field.name());
-        let data_type = hint.map_or(field.data_type(), |(_, hint)| hint).clone();
-        Field::new(field.name(), data_type, true)
-    };
-    let fields: Vec<_> = stored.columns.fields().iter().map(hinted).collect();
-    let (kept, own): (Vec<_>, Vec<_>) = fields.iter().cloned().partition(|field| {
-        stored.partition_columns.iter().any(|column| column.as_str() == field.name())
-    });
-    let files: Vec<SourceFile> =
-        stored.files.iter().map(StoredFile::listed).collect::<Result<_, _>>()?;
-    if let Some(base) = &source.base {
-        let vectors = stored.scan.vector_files().map(Address::shown);
-        stays_below(base, files.iter().map(|file| file.path.as_path()).chain(vectors))?;
-    }
-    let values = stored.files.iter().map(|file| file.values.clone()).collect();
-    // The log has their values in its own order of partition columns.
-    let order = stored.partition_columns.iter().map(|column| {
-        let field = kept.iter().find(|field| field.name() == column.as_str());
-        field.cloned().ok_or_else(|| {
-            let what = format!("the table is split by `{column}`, which is none of its columns");
-            StorageError::data(path, DataPlace::default(), what)
-        })
-    });
-    let partitions: Vec<Field> = order.collect::<Result<_, _>>()?;
-    let split = partitions.len();
-    let mut folders = Folders::of_table(partitions, values, &files)?;
-    folders.add_lineage(source, &files, &Schema::new(own));
-    let lineage = folders.columns.iter().skip(split).cloned();
-    let all = Arc::new(Schema::new(fields.into_iter().chain(lineage).collect::<Vec<_>>()));
-    let in_log = |field: &FieldRef| stored.scan.in_log(field.name());
-    let own = Arc::new(TableColumns {
-        in_log: stored.columns.fields().iter().map(in_log).collect(),
-        columns: stored.columns,
-    });
-    let own = |stats| TableStats { stats, own: Arc::clone(&own) };
-    Ok(Found {
-        columns: shown(source, &all),
-        all,
-        is_declared: false,
-        files,
-        folders,
-        rows: stored.files.iter().map(|file| file.rows).sum(),
-        version: Some(stored.version),
-        scan: Some(stored.scan),
-        stats: stored.stats.into_iter().map(own).collect(),
-        skipped: 0,
-    })
 }
 
 fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFile>, StorageError> {
@@ -408,7 +315,10 @@ fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFile>, Storage
 }
 
 /// Refuses files that links lead to from the connection's folder out of it.
-fn stays_below<'a>(base: &Path, files: impl Iterator<Item = &'a Path>) -> Result<(), StorageError> {
+pub(super) fn stays_below<'a>(
+    base: &Path,
+    files: impl Iterator<Item = &'a Path>,
+) -> Result<(), StorageError> {
     let real = |path: &Path| fs::canonicalize(path).map_err(StorageError::io(path, "find it"));
     let mut files = files.peekable();
     if files.peek().is_none() {
@@ -423,20 +333,6 @@ fn stays_below<'a>(base: &Path, files: impl Iterator<Item = &'a Path>) -> Result
         }
     }
     Ok(())
-}
-
-/// The folder of a table's log and what is in it; nothing where there is none.
-fn log_files(table: &Path) -> Result<Vec<PathBuf>, StorageError> {
-    let log = table.join("_delta_log");
-    let mut found = Vec::new();
-    for folder in [log.join("_sidecars"), log].into_iter().filter(|folder| folder.is_dir()) {
-        let failed = || StorageError::io(&folder, "list it");
-        for entry in fs::read_dir(&folder).map_err(failed())? {
-            found.push(entry.map_err(failed())?.path());
-        }
-        found.push(folder);
-    }
-    Ok(found)
 }
 
 /// A view that nobody has written; those that are there are named.
@@ -471,7 +367,7 @@ fn inferred(source: &Source, files: &[SourceFile]) -> Result<SourceSchema, Stora
 }
 
 /// The columns of no file at all: those that the flow names, text where it declares no type.
-fn declared(source: &Source) -> SourceSchema {
+pub(super) fn declared(source: &Source) -> SourceSchema {
     let field = |name, data_type: Option<&DataType>| {
         Field::new(name, data_type.cloned().unwrap_or(DataType::Utf8), true)
     };

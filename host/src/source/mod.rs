@@ -6,6 +6,7 @@ mod filter;
 mod folders;
 mod queried;
 mod rows;
+mod table;
 
 use std::collections::BTreeSet;
 use std::path::Path;

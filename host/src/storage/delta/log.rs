@@ -1,5 +1,9 @@
 //! The log's own files, looked at without the library: whether the newest entry is whole, and which one carries a mark.
 
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
 use serde_json::Value;
 
 use crate::storage::DataPlace;
@@ -61,4 +65,21 @@ pub(super) fn entry(table: &Address, version: u64) -> Result<Vec<Value>, Storage
 /// The name of a version's entry.
 pub(super) fn name(version: u64) -> String {
     format!("{version:020}.json")
+}
+
+/// The folder of the log of a table on a disk and what is in it; nothing where there is none.
+///
+/// # Errors
+/// Where it cannot be listed.
+pub fn log_files(table: &Path) -> Result<Vec<PathBuf>, StorageError> {
+    let log = table.join(LOG);
+    let mut found = Vec::new();
+    for folder in [log.join("_sidecars"), log].into_iter().filter(|folder| folder.is_dir()) {
+        let failed = || StorageError::io(&folder, "list it");
+        for entry in fs::read_dir(&folder).map_err(failed())? {
+            found.push(entry.map_err(failed())?.path());
+        }
+        found.push(folder);
+    }
+    Ok(found)
 }

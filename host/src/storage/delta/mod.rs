@@ -57,6 +57,7 @@ pub use self::commit::Removal;
 pub use self::commit::commit;
 pub use self::commit::landed_before;
 pub use self::files::StoredFile;
+pub use self::log::log_files;
 pub use self::rewrite::Rewrite;
 pub use self::rewrite::rewrite;
 pub use self::rows::OpenFile;

@@ -12,10 +12,8 @@ use arrow::compute::take;
 use arrow::datatypes::DataType;
 use arrow::datatypes::FieldRef;
 use arrow::datatypes::SchemaRef;
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::StoredFile;
 use crate::name::ColumnName;
@@ -23,6 +21,7 @@ use crate::storage::DataPlace;
 use crate::storage::StorageError;
 use crate::storage::parquet::bounds;
 use crate::storage::parquet::open_footer;
+use crate::storage::parquet::reader;
 use crate::storage::partition;
 use crate::storage::plain;
 
@@ -116,12 +115,8 @@ impl<'a> OpenFile<'a> {
             }
         };
         let origins = schema.fields().iter().map(origin).collect::<Result<_, _>>()?;
-        let mask = ProjectionMask::roots(self.footer.parquet_schema(), roots.iter().copied());
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.footer.clone())
-            .with_projection(mask)
-            .with_row_groups(vec![piece.group])
-            .with_batch_size(BATCH_ROWS)
-            .build()
+        let footer = self.footer.clone();
+        let reader = reader((file, footer), roots, vec![piece.group], BATCH_ROWS)
             .map_err(StorageError::library(path, "read it"))?;
         Ok(PieceRows {
             file: self,

@@ -3,8 +3,6 @@
 use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::StoredFile;
 use super::columns::Columns;
@@ -16,6 +14,7 @@ use crate::storage::parquet::Choice;
 use crate::storage::parquet::choose;
 use crate::storage::parquet::footer_rows;
 use crate::storage::parquet::load;
+use crate::storage::parquet::reader;
 use crate::storage::tabular;
 use crate::storage::tabular::Batches;
 use crate::storage::tabular::Keep;
@@ -85,12 +84,7 @@ impl Scan {
         // Bounds and counts of NULL are of all rows of a group, so they hold for those that are not hidden.
         let Choice { groups, skips, rows } =
             choose(&footer, Some(&places.names()), keep.unwrap_or(&|_| true));
-        let mask = ProjectionMask::roots(footer.parquet_schema(), places.roots.iter().copied());
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(open, footer)
-            .with_projection(mask)
-            .with_row_groups(groups)
-            .with_batch_size(batch_rows)
-            .build()
+        let reader = reader((open, footer), places.roots.clone(), groups, batch_rows)
             .map_err(StorageError::library(&file.path, "read it"))?;
         let read = reader.map(move |batch| Ok(places.named(&batch?)?));
         let batches =

@@ -252,11 +252,8 @@ pub fn counted(
         .iter()
         .flat_map(|it| it.files.iter().map(|file| folder.join(&file.path)))
         .collect();
-    let removed = removed(folder, manifests);
-    files.retain(|file| {
-        let is_removed = removed.get(&file.path).is_some_and(|it| it.iter().any(|it| it.is(file)));
-        !is_removed && (listed.contains(&file.path) || !is_ours(&file.path))
-    });
+    let is_removed = removed(folder, manifests);
+    files.retain(|file| !is_removed(file) && (listed.contains(&file.path) || !is_ours(&file.path)));
     files
 }
 
@@ -267,20 +264,17 @@ pub fn replaced<'a>(
     manifests: &[Manifest],
     files: &'a [SourceFile],
 ) -> Vec<&'a SourceFile> {
-    let removed = removed(folder, manifests);
-    let is_removed = |file: &&SourceFile| {
-        removed.get(&file.path).is_some_and(|it| it.iter().any(|it| it.is(file)))
-    };
-    files.iter().filter(is_removed).collect()
+    let is_removed = removed(folder, manifests);
+    files.iter().filter(|file| is_removed(file)).collect()
 }
 
-/// By path; somebody else may give a name again, and a run remove it again.
-fn removed<'a>(folder: &Path, manifests: &'a [Manifest]) -> HashMap<PathBuf, Vec<&'a RemovedFile>> {
-    let mut removed: HashMap<_, Vec<_>> = HashMap::new();
+/// Whether a run has replaced a file. Somebody else may give a name again, and a run remove it again.
+fn removed(folder: &Path, manifests: &[Manifest]) -> impl Fn(&SourceFile) -> bool {
+    let mut removed: HashMap<_, Vec<&RemovedFile>> = HashMap::new();
     for file in manifests.iter().flat_map(|manifest| &manifest.removed) {
         removed.entry(folder.join(&file.path)).or_default().push(file);
     }
-    removed
+    move |file| removed.get(&file.path).is_some_and(|it| it.iter().any(|it| it.is(file)))
 }
 
 fn is_ours(file: &Path) -> bool {

@@ -30,6 +30,7 @@ pub use self::read::Choice;
 pub use self::read::choose;
 pub use self::read::open;
 pub use self::read::open_part;
+pub use self::read::reader;
 pub use self::write::ParquetFile;
 pub use self::write::Written;
 pub use self::write::unsupported;

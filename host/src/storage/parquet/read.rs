@@ -3,12 +3,15 @@
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
 
 use super::Group;
 use super::Names;
 use super::load;
 use crate::storage::StorageError;
+use crate::storage::address::FileRead;
 use crate::storage::listing::SourceFile;
 use crate::storage::tabular;
 use crate::storage::tabular::Batches;
@@ -41,15 +44,28 @@ pub fn open_part(
     let footer = load(&open, file)?;
     let roots = tabular::places(schema, footer.schema());
     let Choice { groups, skips, rows } = choose(&footer, None, keep);
+    let reader = reader((open, footer), roots, groups, batch_rows)
+        .map_err(StorageError::library(&file.path, "read it"))?;
+    let read = reader.map(|batch| Ok(batch?));
+    Ok(Batches::new(file, schema, batch_rows, Box::new(read)).due(rows).skipping(skips))
+}
+
+/// The library's batches of an open file whose footer was read: of these columns, by their places, and of these row groups.
+///
+/// # Errors
+/// Where the footer does not allow that.
+pub fn reader(
+    (open, footer): (FileRead, ArrowReaderMetadata),
+    roots: Vec<usize>,
+    groups: Vec<usize>,
+    batch_rows: usize,
+) -> Result<ParquetRecordBatchReader, ParquetError> {
     let mask = ProjectionMask::roots(footer.parquet_schema(), roots);
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(open, footer)
+    ParquetRecordBatchReaderBuilder::new_with_metadata(open, footer)
         .with_projection(mask)
         .with_row_groups(groups)
         .with_batch_size(batch_rows)
         .build()
-        .map_err(StorageError::library(&file.path, "read it"))?;
-    let read = reader.map(|batch| Ok(batch?));
-    Ok(Batches::new(file, schema, batch_rows, Box::new(read)).due(rows).skipping(skips))
 }
 
 /// The row groups of a file that are read.

@@ -75,20 +75,16 @@ fn s3(
             _ => {}
         }
     }
-    let own = settings.options.iter().filter_map(|(option, value)| {
-        let key = match option {
-            StoreOption::Endpoint => Key::S3Endpoint,
-            StoreOption::Region => Key::Region,
-            StoreOption::AccessKeyId => Key::AccessKeyId,
-            StoreOption::SecretAccessKey => Key::SecretAccessKey,
-            StoreOption::SessionToken => Key::Token,
-            // The flow's reader lets no other option of this kind pass.
-            _ => return None,
-        };
-        Some((key, value.reveal().to_owned()))
-    });
-    keys.extend(own);
-    keys.extend(client(settings).map(|(key, value)| (Key::Client(key), value)));
+    let key = |option| match option {
+        StoreOption::Endpoint => Some(Key::S3Endpoint),
+        StoreOption::Region => Some(Key::Region),
+        StoreOption::AccessKeyId => Some(Key::AccessKeyId),
+        StoreOption::SecretAccessKey => Some(Key::SecretAccessKey),
+        StoreOption::SessionToken => Some(Key::Token),
+        // The flow's reader lets no other option of this kind pass.
+        _ => None,
+    };
+    keys.extend(own(settings, key, Key::Client));
     if let Some(virtual_hosted) = settings.virtual_hosted {
         keys.push((Key::VirtualHostedStyleRequest, virtual_hosted.to_string()));
     }
@@ -137,17 +133,13 @@ fn gcs(
     });
     let hidden = keys.iter().filter(|(key, _)| matches!(key, Key::ServiceAccountKey));
     secrets.extend(hidden.map(|(_, value)| Sensitive::plain(value)));
-    let own = settings.options.iter().filter_map(|(option, value)| {
-        let key = match option {
-            StoreOption::Endpoint => Key::BaseUrl,
-            StoreOption::ServiceAccountPath => Key::ServiceAccount,
-            StoreOption::ServiceAccountKey => Key::ServiceAccountKey,
-            _ => return None,
-        };
-        Some((key, value.reveal().to_owned()))
-    });
-    keys.extend(own);
-    keys.extend(client(settings).map(|(key, value)| (Key::Client(key), value)));
+    let key = |option| match option {
+        StoreOption::Endpoint => Some(Key::BaseUrl),
+        StoreOption::ServiceAccountPath => Some(Key::ServiceAccount),
+        StoreOption::ServiceAccountKey => Some(Key::ServiceAccountKey),
+        _ => None,
+    };
+    keys.extend(own(settings, key, Key::Client));
     let builder =
         keys.into_iter().fold(GoogleCloudStorageBuilder::new(), |builder, (key, value)| {
             builder.with_config(key, value)
@@ -187,21 +179,17 @@ fn azure(
             _ => {}
         }
     }
-    let own = settings.options.iter().filter_map(|(option, value)| {
-        let key = match option {
-            StoreOption::Endpoint => Key::Endpoint,
-            StoreOption::AccountName => Key::AccountName,
-            StoreOption::AccountKey => Key::AccessKey,
-            StoreOption::SasToken => Key::SasKey,
-            StoreOption::ClientId => Key::ClientId,
-            StoreOption::ClientSecret => Key::ClientSecret,
-            StoreOption::TenantId => Key::AuthorityId,
-            _ => return None,
-        };
-        Some((key, value.reveal().to_owned()))
-    });
-    keys.extend(own);
-    keys.extend(client(settings).map(|(key, value)| (Key::Client(key), value)));
+    let key = |option| match option {
+        StoreOption::Endpoint => Some(Key::Endpoint),
+        StoreOption::AccountName => Some(Key::AccountName),
+        StoreOption::AccountKey => Some(Key::AccessKey),
+        StoreOption::SasToken => Some(Key::SasKey),
+        StoreOption::ClientId => Some(Key::ClientId),
+        StoreOption::ClientSecret => Some(Key::ClientSecret),
+        StoreOption::TenantId => Some(Key::AuthorityId),
+        _ => None,
+    };
+    keys.extend(own(settings, key, Key::Client));
     let builder = keys.into_iter().fold(MicrosoftAzureBuilder::new(), |builder, (key, value)| {
         builder.with_config(key, value)
     });
@@ -209,15 +197,22 @@ fn azure(
     Ok(Box::new(store))
 }
 
-/// What holds for any of them. What is not said stays as the environment has it.
-fn client(settings: &StoreSettings) -> impl Iterator<Item = (ClientConfigKey, String)> {
+/// What the connection says, each by its key of a kind, and what holds for any kind. What is not said stays as the environment has it.
+fn own<K>(
+    settings: &StoreSettings,
+    key: impl Fn(StoreOption) -> Option<K>,
+    of_client: impl Fn(ClientConfigKey) -> K,
+) -> Vec<(K, String)> {
     let seconds = |time: Duration| format!("{} seconds", time.as_secs().max(1));
     let allow_http = settings.allow_http.map(|it| (ClientConfigKey::AllowHttp, it.to_string()));
     let times = [
         (ClientConfigKey::Timeout, seconds(settings.timeout)),
         (ClientConfigKey::ConnectTimeout, seconds(settings.connect_timeout)),
     ];
-    times.into_iter().chain(allow_http)
+    let client = times.into_iter().chain(allow_http).map(|(key, value)| (of_client(key), value));
+    let said = settings.options.iter();
+    let said = said.filter_map(|(option, value)| Some((key(*option)?, value.reveal().to_owned())));
+    said.chain(client).collect()
 }
 
 fn retries(settings: &StoreSettings) -> RetryConfig {

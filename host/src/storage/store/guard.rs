@@ -74,6 +74,22 @@ impl Guarded {
         self.run(work(Arc::clone(&self.inner))).await
     }
 
+    /// A whole listing, asked for so.
+    fn listed(
+        &self,
+        list: impl Fn(&dyn ObjectStore) -> BoxStream<'static, Result<ObjectMeta>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        let store = self.clone();
+        let found = async move {
+            let found: Result<Vec<_>> = store.ask(|inner| list(inner.as_ref()).try_collect()).await;
+            found.map_or_else(|error| vec![Err(error)], |found| found.into_iter().map(Ok).collect())
+        };
+        found.map(stream::iter).flatten_stream().boxed()
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
@@ -131,28 +147,22 @@ pub(super) struct Unanswered(String);
 /// Whether the store may still do what it was asked for: it never answered.
 #[must_use]
 pub fn is_unanswered(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.is::<Unanswered>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    causes(error).any(|error| error.is::<Unanswered>())
+}
+
+/// An error and what led to it, one after the other.
+fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
 }
 
 /// Whether a request went out and no answer came.
 fn has_no_answer(error: &Error) -> bool {
     let Error::Generic { source, .. } = error else { return false };
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(source.as_ref());
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<HttpError>() {
-            // Where no connection came about, nobody was asked.
-            return error.kind() != HttpErrorKind::Connect;
-        }
-        cause = error.source();
-    }
-    false
+    let failed = causes(source.as_ref()).find_map(|error| error.downcast_ref::<HttpError>());
+    // Where no connection came about, nobody was asked.
+    failed.is_some_and(|error| error.kind() != HttpErrorKind::Connect)
 }
 
 impl fmt::Debug for Guarded {
@@ -235,17 +245,8 @@ impl ObjectStore for Guarded {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        let (store, prefix) = (self.clone(), prefix.cloned());
-        let found = async move {
-            let found: Result<Vec<_>> = store
-                .ask(|inner| {
-                    let prefix = prefix.clone();
-                    async move { inner.list(prefix.as_ref()).try_collect().await }
-                })
-                .await;
-            found.map_or_else(|error| vec![Err(error)], |found| found.into_iter().map(Ok).collect())
-        };
-        found.map(stream::iter).flatten_stream().boxed()
+        let prefix = prefix.cloned();
+        self.listed(move |inner| inner.list(prefix.as_ref()))
     }
 
     fn list_with_offset(
@@ -253,20 +254,8 @@ impl ObjectStore for Guarded {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        let (store, prefix, offset) = (self.clone(), prefix.cloned(), offset.clone());
-        let found = async move {
-            let found: Result<Vec<_>> =
-                store
-                    .ask(|inner| {
-                        let (prefix, offset) = (prefix.clone(), offset.clone());
-                        async move {
-                            inner.list_with_offset(prefix.as_ref(), &offset).try_collect().await
-                        }
-                    })
-                    .await;
-            found.map_or_else(|error| vec![Err(error)], |found| found.into_iter().map(Ok).collect())
-        };
-        found.map(stream::iter).flatten_stream().boxed()
+        let (prefix, offset) = (prefix.cloned(), offset.clone());
+        self.listed(move |inner| inner.list_with_offset(prefix.as_ref(), &offset))
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {

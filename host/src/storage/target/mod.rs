@@ -129,18 +129,9 @@ async fn on_disk(
             what: "a file is there, where the destination needs a folder".to_owned(),
             hint: "name a folder; the files in it get names of their own".to_owned(),
         },
-        Ok(_) => match format {
-            WriteFormat::Delta(_) => match delta::open(address).await? {
-                Some(table) => TargetState::Table(table.facts()?),
-                None => folder::beside_table(path, format)?,
-            },
-            WriteFormat::Parquet(_)
-            | WriteFormat::View(_)
-            | WriteFormat::Csv(_)
-            | WriteFormat::Jsonl(_)
-            | WriteFormat::Json(_)
-            | WriteFormat::Arrow(_)
-            | WriteFormat::Avro(_) => folder::inspect(address, format)?,
+        Ok(_) => match of_folder(address, format).await? {
+            Some(state) => state,
+            None => folder::beside_table(path, format)?,
         },
     })
 }
@@ -150,10 +141,25 @@ async fn in_store(
     address: &Address,
     format: &WriteFormat,
 ) -> Result<TargetState, StorageError> {
+    let is_table = matches!(format, WriteFormat::Delta(_));
+    if !is_table && let Some(unusable) = store::not_a_folder(place)? {
+        return Ok(unusable);
+    }
+    match of_folder(address, format).await? {
+        Some(state) => Ok(state),
+        None => store::beside_table(place),
+    }
+}
+
+/// What a folder is to a format; `None` where there should be a table and is none.
+async fn of_folder(
+    address: &Address,
+    format: &WriteFormat,
+) -> Result<Option<TargetState>, StorageError> {
     match format {
         WriteFormat::Delta(_) => match delta::open(address).await? {
-            Some(table) => Ok(TargetState::Table(table.facts()?)),
-            None => store::beside_table(place),
+            Some(table) => Ok(Some(TargetState::Table(table.facts()?))),
+            None => Ok(None),
         },
         WriteFormat::Parquet(_)
         | WriteFormat::View(_)
@@ -161,9 +167,6 @@ async fn in_store(
         | WriteFormat::Jsonl(_)
         | WriteFormat::Json(_)
         | WriteFormat::Arrow(_)
-        | WriteFormat::Avro(_) => match store::not_a_folder(place)? {
-            Some(unusable) => Ok(unusable),
-            None => folder::inspect(address, format),
-        },
+        | WriteFormat::Avro(_) => folder::inspect(address, format).map(Some),
     }
 }
