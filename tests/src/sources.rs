@@ -57,6 +57,7 @@ pub(crate) fn source(path: &Path, format: ReadFormat) -> Source {
         path_glob_filter: None,
         filter: None,
         source_complete: false,
+        query: None,
         at: Place::field("flow.yaml", "source"),
     }
 }

@@ -46,16 +46,17 @@ pub(super) fn below(
     stays(report, &base.value, &found.value, &spelt, &found.spot).then_some(found)
 }
 
-/// The folder `schema/table`.
+/// The folder `schema/table`; the folder `table` where the schema is blank or absent.
 pub(super) fn table(
     report: &Report,
     fields: &Fields<'_>,
     base: Option<&Located<Location>>,
-    schema: Located<String>,
+    schema: Option<Located<String>>,
     table: Located<String>,
 ) -> Option<Located<Location>> {
     let mut plain = true;
-    for name in [&schema, &table] {
+    let schema = schema.filter(|schema| !schema.value.trim().is_empty());
+    for name in schema.iter().chain([&table]) {
         let text = name.value.as_str();
         if text.starts_with('.') || text.contains(['/', '\\', '\0']) || text.contains("://") {
             let what = format!("`{text}` is no single folder name");
@@ -64,17 +65,22 @@ pub(super) fn table(
         }
     }
     let Some(base) = base else {
-        let what = "`schema` and `table` are below a connection's `base_path`; there is none here";
-        report.add_hint(
-            Code::MissingKey,
-            &fields.key_of("schema"),
-            what,
-            "give the connection a `base_path`, or use `path`",
-        );
+        let (what, at) = match schema {
+            Some(_) => ("`schema` and `table` are", "schema"),
+            None => ("`table` is", "table"),
+        };
+        let what = format!("{what} below a connection's `base_path`; there is none here");
+        let hint = "give the connection a `base_path`, or use `path`";
+        report.add_hint(Code::MissingKey, &fields.key_of(at), what, hint);
         return None;
     };
-    let value = base.value.join(&schema.value).join(&table.value);
-    let spelt = format!("{}/{}", schema.value, table.value);
+    let (folder, spelt) = match schema {
+        Some(schema) => {
+            (base.value.join(&schema.value), format!("{}/{}", schema.value, table.value))
+        }
+        None => (base.value.clone(), table.value.clone()),
+    };
+    let value = folder.join(&table.value);
     (plain && stays(report, &base.value, &value, &spelt, &table.spot))
         .then_some(Located { value, spot: table.spot })
 }

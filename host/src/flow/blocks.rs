@@ -330,9 +330,10 @@ pub(super) const PATH_FIELD: Field = field(
 /// `schema`, likewise.
 pub(super) const SCHEMA_FIELD: Field = field(
     "schema",
-    Kind::Text,
-    "With `table`: the folder `schema/table` below the connection's `base_path`; of `sql`, the table's schema.",
+    Kind::AnyText,
+    "With `table`: the folder `schema/table` below the connection's `base_path`, or `table` where it is blank; of `sql`, the table's schema.",
 )
 .aliases(&["schema_name"]);
 /// `table`, likewise.
-pub(super) const TABLE_FIELD: Field = field("table", Kind::Text, "See `schema`.");
+pub(super) const TABLE_FIELD: Field =
+    field("table", Kind::Text, "The folder of a table, or its name in a database; see `schema`.");

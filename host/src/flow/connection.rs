@@ -176,7 +176,7 @@ pub(super) fn format_and_place(
     (format, path)
 }
 
-/// Where a block's data is: its `path`, or `schema` and `table` below the connection's folder.
+/// Where a block's data is: its `path`, or `table` below the connection's folder, in the folder `schema` where there is one.
 fn location(
     report: &Report,
     fields: &Fields<'_>,
@@ -196,7 +196,8 @@ fn location(
             report.add_hint(Code::Contradiction, &fields.key_of("path"), what, "keep one of them");
             None
         }
-        (None, Some(_), Some(_)) => base::table(report, fields, base, schema?, table?),
+        (None, Some(_), Some(_)) => base::table(report, fields, base, Some(schema?), table?),
+        (None, None, Some(_)) => base::table(report, fields, base, None, table?),
         (None, None, None)
             if ["path", "schema", "table"].into_iter().any(|name| fields.is_attempted(name)) =>
         {
@@ -207,16 +208,12 @@ fn location(
                 Code::MissingKey,
                 &fields.spot,
                 format!("{} needs `path`", fields.block.name),
-                "or `schema` and `table` with a connection that has a `base_path`",
+                "or `table`, with its `schema` where need be, and a connection that has a `base_path`",
             );
             None
         }
-        (None, set, _) => {
-            fields.missing(if set.is_some() {
-                "table` beside `schema"
-            } else {
-                "schema` beside `table"
-            });
+        (None, Some(_), None) => {
+            fields.missing("table` beside `schema");
             None
         }
     }

@@ -142,7 +142,7 @@ fn read<'a>(
     let own = own_options(report, &mut fields, spot);
     own.verify();
     let name = name(report, &fields, default_name);
-    let transforms = steps(scope, &fields);
+    let transforms = scope.apart(|| steps(scope, &fields));
     let rules = rules(scope, &fields);
     let columns = fields.names("columns");
     let partition_columns = fields.partitions("partition_columns");

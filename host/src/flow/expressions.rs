@@ -23,7 +23,9 @@ impl<'a> Fields<'a> {
                     let items = items.iter().enumerate();
                     items.map(|(index, item)| (item, found.spot.item(index, item.at))).collect()
                 }
-                Shape::Text(_) | Shape::Map(_) => vec![(found.node, found.spot.clone())],
+                Shape::Text(_) | Shape::Collected(_) | Shape::Map(_) => {
+                    vec![(found.node, found.spot.clone())]
+                }
                 _ => {
                     let what = format!(
                         "`{name}` is an expression or a list of expressions; this is {}",

@@ -10,7 +10,7 @@ use super::node::Shape;
 use super::open::Fields;
 use super::report::Located;
 use super::report::Spot;
-use super::scalars::no_secret;
+use super::scalars::not_here;
 use super::scalars::shown;
 use super::scalars::text;
 use crate::name::ColumnName;
@@ -25,11 +25,16 @@ impl<'a> Fields<'a> {
         self.located(name, |found| self.sql_at(name, found.node, &found.spot))
     }
 
-    /// Texts of SQL, from a list or one text; not empty.
-    pub(super) fn sql_texts(&self, name: &'static str) -> Option<Located<Vec<String>>> {
+    /// SQL of a step, which may have names of collected values in it.
+    pub(super) fn step_sql(&self, name: &'static str) -> Option<Located<String>> {
+        self.located(name, |found| self.step_sql_at(name, found.node, &found.spot))
+    }
+
+    /// Texts of such SQL, from a list or one text; not empty.
+    pub(super) fn step_sqls(&self, name: &'static str) -> Option<Located<Vec<String>>> {
         self.located(name, |found| {
             let Shape::List(items) = &found.node.shape else {
-                return Some(vec![self.sql_at(name, found.node, &found.spot)?]);
+                return Some(vec![self.step_sql_at(name, found.node, &found.spot)?]);
             };
             if items.is_empty() {
                 self.report.add(Code::WrongValue, &found.spot, format!("`{name}` is empty"));
@@ -37,7 +42,7 @@ impl<'a> Fields<'a> {
             let items = items.iter().enumerate();
             let texts: Vec<_> = items
                 .filter_map(|(index, item)| {
-                    self.sql_at(name, item, &found.spot.item(index, item.at))
+                    self.step_sql_at(name, item, &found.spot.item(index, item.at))
                 })
                 .collect();
             (!texts.is_empty()).then_some(texts)
@@ -45,7 +50,17 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn sql_at(&self, name: &str, node: &Node, spot: &Spot) -> Option<String> {
-        let text = text(self.report, node, spot)?;
+        self.judged_sql(name, text(self.report, node, spot)?, spot)
+    }
+
+    fn step_sql_at(&self, name: &str, node: &Node, spot: &Spot) -> Option<String> {
+        match &node.shape {
+            Shape::Collected(text) => self.judged_sql(name, text, spot),
+            _ => self.sql_at(name, node, spot),
+        }
+    }
+
+    fn judged_sql(&self, name: &str, text: &str, spot: &Spot) -> Option<String> {
         let what = if text.trim().is_empty() {
             format!("`{name}` is empty")
         } else if text.len() > SQL_BYTES_MAX {
@@ -112,8 +127,8 @@ impl<'a> Fields<'a> {
         let code = match &node.shape {
             Shape::Text(_) | Shape::Number(_) | Shape::Bool(_) => return Some(node.to_json()),
             Shape::Refused => return None,
-            Shape::Secret(_) => {
-                no_secret(self.report, spot);
+            Shape::Secret(_) | Shape::Collected(_) => {
+                not_here(self.report, node, spot);
                 return None;
             }
             Shape::Null => Code::WrongValue,

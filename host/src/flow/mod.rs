@@ -6,6 +6,7 @@ mod age;
 mod base;
 mod blocks;
 mod check;
+mod collected;
 mod columns;
 mod comparing;
 mod components;
@@ -78,6 +79,8 @@ use chrono::Utc;
 use encoding_rs::Encoding;
 use serde::Serialize;
 
+pub use self::collected::names_collected;
+pub use self::collected::with_collected;
 pub use self::compression::ArrowCompression;
 pub use self::compression::AvroCompression;
 pub use self::compression::Compression;
@@ -189,6 +192,8 @@ pub struct Source {
     pub filter: Option<String>,
     /// Whether it holds the full current state, so that what it lacks is gone.
     pub source_complete: bool,
+    /// What its own query makes of its rows; of the source that is transformed it is the first step of the chain.
+    pub query: Option<Step>,
     /// Where the flow says so.
     pub at: Place,
 }

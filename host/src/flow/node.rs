@@ -44,6 +44,8 @@ pub(super) enum Shape {
     Map(Vec<Entry>),
     /// A text with a secret in it, which few fields take.
     Secret(Sensitive),
+    /// A text with names of collected values in it, which only the SQL of steps takes.
+    Collected(String),
     /// A text whose template was refused. That was told; nothing more is said about it.
     Refused,
 }
@@ -71,6 +73,7 @@ impl Node {
             Shape::List(_) => "a list",
             Shape::Map(_) => "a map",
             Shape::Secret(_) => "a secret",
+            Shape::Collected(_) => "a text with collected values",
             Shape::Refused => "text",
         }
     }
@@ -78,8 +81,8 @@ impl Node {
     /// The value as JSON, as a component gets its configuration.
     pub(super) fn to_json(&self) -> Value {
         match &self.shape {
-            // Whoever takes JSON tells of secrets in it before.
-            Shape::Null | Shape::Secret(_) | Shape::Refused => Value::Null,
+            // Whoever takes JSON tells of secrets and collected values in it before.
+            Shape::Null | Shape::Secret(_) | Shape::Collected(_) | Shape::Refused => Value::Null,
             Shape::Bool(value) => Value::Bool(*value),
             Shape::Number(value) => Value::Number(value.clone()),
             Shape::Text(value) => Value::String(value.clone()),
@@ -112,17 +115,21 @@ impl Node {
                     entry.value.each_text(&join(path, &entry.key), change);
                 }
             }
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Secret(_) | Shape::Refused => {
-            }
+            Shape::Null
+            | Shape::Bool(_)
+            | Shape::Number(_)
+            | Shape::Secret(_)
+            | Shape::Collected(_)
+            | Shape::Refused => {}
         }
     }
 
-    /// The place of the first secret in the tree.
-    pub(super) fn secret(&self) -> Option<Mark> {
+    /// The first text of the tree that plain fields do not take.
+    pub(super) fn special(&self) -> Option<&Self> {
         match &self.shape {
-            Shape::Secret(_) => Some(self.at),
-            Shape::List(items) => items.iter().find_map(Self::secret),
-            Shape::Map(entries) => entries.iter().find_map(|entry| entry.value.secret()),
+            Shape::Secret(_) | Shape::Collected(_) => Some(self),
+            Shape::List(items) => items.iter().find_map(Self::special),
+            Shape::Map(entries) => entries.iter().find_map(|entry| entry.value.special()),
             Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) | Shape::Refused => {
                 None
             }
@@ -159,6 +166,7 @@ impl Node {
             | Shape::Number(_)
             | Shape::Text(_)
             | Shape::Secret(_)
+            | Shape::Collected(_)
             | Shape::Refused => {}
         }
     }

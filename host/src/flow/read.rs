@@ -1,6 +1,7 @@
 //! From a file to a flow, or to all of its problems.
 
 use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -16,6 +17,7 @@ use sha2::Sha256;
 use super::Flow;
 use super::blocks::FLOW;
 use super::check;
+use super::collected;
 use super::components;
 use super::connection;
 use super::destination;
@@ -92,6 +94,9 @@ pub(super) fn read_bytes(
         context.secrets.clone(),
     );
     let vars = vars::declare(&report, &tree, context, &mut templates);
+    let collected = collected::declared(&tree);
+    collected::judge_names(&report, &tree, &collected, &vars);
+    templates.collect(&collected);
     render(&report, &mut tree, &mut templates);
     vars::check_given(&report, &tree, context, &templates);
     // What a shared file has for other flows is none of this one's, and may be secret.
@@ -176,6 +181,7 @@ fn render(report: &Report, tree: &mut Node, templates: &mut Templates) {
             Ok(rendered) => rendered.map(|rendered| match rendered {
                 Rendered::Text(text) => Shape::Text(text),
                 Rendered::Secret(secret) => Shape::Secret(secret),
+                Rendered::Collected(text) => Shape::Collected(text),
             }),
             Err(refusal) => {
                 refusal.tell(report, &Spot { at, path: path.to_owned() });
@@ -204,10 +210,16 @@ fn build(report: &Report, path: &Path, tree: &Node, views: &Path) -> Option<Flow
     });
     let connections = connection::connections(report, &fields, &folder);
     let components = components::components(report, &fields, &folder);
-    let Sources { main: source, query, others, names } =
+    let Sources { main: source, others, names } =
         sources::sources(report, &fields, &connections, &folder);
-    let scope =
-        Scope { report, components: &components, sources: names, has_unread: Cell::new(false) };
+    let scope = Scope {
+        report,
+        components: &components,
+        sources: names,
+        has_unread: Cell::new(false),
+        collected: RefCell::default(),
+    };
+    let query = source.as_ref().and_then(|source| source.query.clone());
     let transforms: Vec<_> = query.into_iter().chain(steps::steps(&scope, &fields)).collect();
     let rules = rules::rules(&scope, &fields);
     let max_quarantine_fraction = fields.fraction("max_quarantine_fraction");

@@ -15,8 +15,8 @@ pub(super) fn text<'a>(report: &Report, node: &'a Node, spot: &Spot) -> Option<&
     match &node.shape {
         Shape::Text(text) => Some(text),
         Shape::Refused => None,
-        Shape::Secret(_) => {
-            no_secret(report, spot);
+        Shape::Secret(_) | Shape::Collected(_) => {
+            not_here(report, node, spot);
             None
         }
         Shape::Bool(_) | Shape::Number(_) | Shape::Null => {
@@ -31,11 +31,20 @@ pub(super) fn text<'a>(report: &Report, node: &'a Node, spot: &Spot) -> Option<&
     }
 }
 
-/// Tells that a field takes no secret: its value is shown and recorded, or goes to a guest.
-pub(super) fn no_secret(report: &Report, spot: &Spot) {
-    let hint =
-        "fields that take one: those of a connection's `storage`, and `url`, `user`, `password`";
-    report.add_hint(Code::NotAllowed, spot, "a secret cannot stand here", hint);
+/// Tells that a field takes no secret, because its value is shown and recorded or goes to a guest; or no collected values, because
+/// it is used before there are any.
+pub(super) fn not_here(report: &Report, node: &Node, spot: &Spot) {
+    let (what, hint) = match &node.shape {
+        Shape::Secret(_) => (
+            "a secret cannot stand here",
+            "fields that take one: those of a connection's `storage`, and `url`, `user`, `password`",
+        ),
+        _ => (
+            "collected values cannot stand here",
+            "the SQL of steps behind the `collect` step takes them",
+        ),
+    };
+    report.add_hint(Code::NotAllowed, spot, what, hint);
 }
 
 /// Text, or what is written as text in one way only.
@@ -45,8 +54,8 @@ pub(super) fn scalar(report: &Report, node: &Node, spot: &Spot, name: &str) -> O
         Shape::Bool(value) => Some(value.to_string()),
         Shape::Number(number) if !number.is_f64() => Some(number.to_string()),
         Shape::Refused => None,
-        Shape::Secret(_) => {
-            no_secret(report, spot);
+        Shape::Secret(_) | Shape::Collected(_) => {
+            not_here(report, node, spot);
             None
         }
         Shape::Number(_) => {
@@ -175,9 +184,11 @@ pub(super) fn shown(node: &Node) -> String {
         Shape::Bool(value) => format!("`{value}`"),
         Shape::Number(value) => format!("`{value}`"),
         Shape::Text(value) => format!("{:?}", value.chars().take(60).collect::<String>()),
-        Shape::List(_) | Shape::Map(_) | Shape::Secret(_) | Shape::Refused => {
-            node.kind().to_owned()
-        }
+        Shape::List(_)
+        | Shape::Map(_)
+        | Shape::Secret(_)
+        | Shape::Collected(_)
+        | Shape::Refused => node.kind().to_owned(),
     }
 }
 

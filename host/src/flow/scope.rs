@@ -1,6 +1,7 @@
 //! What steps and rules may name: components and other sources.
 
 use std::cell::Cell;
+use std::cell::RefCell;
 
 use serde_json::Map;
 use serde_json::Value;
@@ -21,6 +22,8 @@ pub(super) struct Scope<'a> {
     pub(super) sources: Option<SourceNames>,
     /// Whether a step or rule could not be read: it may have named anything.
     pub(super) has_unread: Cell<bool>,
+    /// Names of values that the steps read so far collect.
+    pub(super) collected: RefCell<Vec<String>>,
 }
 
 /// Sources by name, also those that cannot be read.

@@ -37,12 +37,6 @@ use crate::name::ColumnName;
 use crate::problem::Code;
 use crate::problem::Place;
 
-/// A source, and the step that its own query is.
-pub(super) struct Read {
-    pub(super) source: Source,
-    pub(super) query: Option<Step>,
-}
-
 /// Reads one source.
 pub(super) fn read<'a>(
     report: &'a Report,
@@ -51,7 +45,7 @@ pub(super) fn read<'a>(
     spot: &Spot,
     connections: &Connections<'a>,
     folder: &Folder,
-) -> Option<Read> {
+) -> Option<Source> {
     let fields = Fields::open(report, &SOURCE, node, spot)?;
     // All that can be judged is judged, so that one problem does not hide another.
     let connection = Connection::of(report, &fields, connections, folder);
@@ -103,7 +97,7 @@ pub(super) fn read<'a>(
             (read_format(report, format, &options)?, path)
         }
     };
-    let source = Source {
+    Some(Source {
         name,
         path,
         base: connected.and_then(Connection::base_on_disk),
@@ -116,12 +110,12 @@ pub(super) fn read<'a>(
         path_glob_filter: path_glob_filter.map(|glob| glob.value),
         filter: filter.map(|sql| sql.value),
         source_complete,
+        query,
         at: report.place(spot),
-    };
-    Some(Read { source, query })
+    })
 }
 
-/// The query over a table, as the first step of the chain; files have steps for that.
+/// The query over a table, as a step; files have steps for that.
 fn query(report: &Report, fields: &Fields<'_>, format: &str, spot: &Spot) -> Option<Step> {
     let query = fields.sql("query")?;
     // A database answers its own.

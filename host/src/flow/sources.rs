@@ -1,7 +1,6 @@
 //! A flow's sources: the one that is transformed, and those that steps and rules name.
 
 use super::Source;
-use super::Step;
 use super::blocks::SOURCE;
 use super::connection::Connections;
 use super::node::Entry;
@@ -14,8 +13,6 @@ use super::scope::SourceNames;
 use super::source;
 use crate::name::FlowName;
 use crate::problem::Code;
-use crate::problem::Place;
-use crate::problem::Problem;
 
 /// The name of the source that is transformed, where the flow gives none.
 const MAIN: &str = "main";
@@ -26,8 +23,6 @@ const INPUT: &str = "input";
 #[derive(Debug)]
 pub(super) struct Sources {
     pub(super) main: Option<Source>,
-    /// The step that its query is.
-    pub(super) query: Option<Step>,
     pub(super) others: Vec<Source>,
     /// `None` where it cannot be said which there are.
     pub(super) names: Option<SourceNames>,
@@ -41,18 +36,17 @@ pub(super) fn sources<'a>(
     folder: &Folder,
 ) -> Sources {
     let Some(found) = flow.get("source") else {
-        return Sources { main: None, query: None, others: Vec::new(), names: None };
+        return Sources { main: None, others: Vec::new(), names: None };
     };
     let Some(entries) = named(found.node) else {
         let name = MAIN.to_owned();
         let spot = flow.key_of("source");
-        let read = source::read(report, name.clone(), found.node, &spot, connections, folder);
-        let (main, query) = read.map(|read| (read.source, read.query)).unzip();
+        let main = source::read(report, name.clone(), found.node, &spot, connections, folder);
         let names = SourceNames { main: name, others: Vec::new() };
-        return Sources { main, query: query.flatten(), others: Vec::new(), names: Some(names) };
+        return Sources { main, others: Vec::new(), names: Some(names) };
     };
     let main_at = entries.iter().position(|entry| entry.key == MAIN).unwrap_or(0);
-    let mut sources = Sources { main: None, query: None, others: Vec::new(), names: None };
+    let mut sources = Sources { main: None, others: Vec::new(), names: None };
     let mut names = SourceNames { main: entries[main_at].key.clone(), others: Vec::new() };
     for (index, entry) in entries.iter().enumerate() {
         let spot = found.spot.key(&entry.key, entry.at);
@@ -61,17 +55,9 @@ pub(super) fn sources<'a>(
         }
         let read =
             source::read(report, entry.key.clone(), &entry.value, &spot, connections, folder);
-        let (read, query) = read.map(|read| (read.source, read.query)).unzip();
-        let query = query.flatten();
         if index == main_at {
-            (sources.main, sources.query) = (read, query);
+            sources.main = read;
             continue;
-        }
-        if let Some(Step { at, .. }) = query {
-            let what = "`query` is for the source that is transformed, in this version";
-            let at = Place { field: format!("{}.query", at.field), ..at };
-            let hint = "leave it out; a `sql` step can name this source, and ask it";
-            report.take(Problem::new(Code::NotOffered, at, what).hint(hint));
         }
         if entry.key.eq_ignore_ascii_case(INPUT) {
             let what =

@@ -116,7 +116,10 @@ fn rows(report: &Report, fields: &Fields<'_>, options: &Fields<'_>) -> Option<Sq
         .into_iter()
         .flatten()
         .collect();
-    let (schema, query) = (fields.text("schema"), fields.sql("query"));
+    let is_blank = |text: &Located<String>| text.value.trim().is_empty();
+    let schema = fields.text("schema");
+    let is_without_schema = schema.as_ref().is_some_and(is_blank);
+    let query = fields.sql("query");
     let (table, dbtable) = (fields.text("table"), options.text("dbtable"));
     match ways.as_slice() {
         [] => {
@@ -135,7 +138,11 @@ fn rows(report: &Report, fields: &Fields<'_>, options: &Fields<'_>) -> Option<Sq
             report.add_hint(Code::Contradiction, &second.key, what, "keep one of them");
             return None;
         }
-        [way] if fields.get("schema").is_some() && way.field.name != "table" => {
+        [way]
+            if fields.get("schema").is_some()
+                && !is_without_schema
+                && way.field.name != "table" =>
+        {
             let what = format!("`schema` goes with `table`; here is `{}`", way.key.name());
             let hint = "name the schema before the table, as in `shop.orders`";
             report.add_hint(Code::Contradiction, &fields.key_of("schema"), what, hint);
@@ -152,7 +159,7 @@ fn rows(report: &Report, fields: &Fields<'_>, options: &Fields<'_>) -> Option<Sq
     if fields.get("schema").is_some() && schema.is_none() {
         return None;
     }
-    let schema = schema.map(|schema| schema.value);
+    let schema = schema.filter(|schema| !is_blank(schema)).map(|schema| schema.value);
     table.map(|table| SqlRows::Table { schema, table: table.value })
 }
 

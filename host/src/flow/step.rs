@@ -128,6 +128,15 @@ pub enum Work {
     /// Nothing: the main chain is computed once in any case, however many destinations follow.
     /// It is here because flows of other tools end their chain with it.
     Checkpoint {},
+    /// Gathers the different values of a column while all rows pass.
+    Collect {
+        /// The column.
+        column: ColumnName,
+        /// What later SQL calls the values.
+        name: String,
+        /// More different ones are an error.
+        max_values: u64,
+    },
 }
 
 /// A value that does not fit its column's new type.
@@ -185,6 +194,7 @@ impl Work {
             Self::Sort { .. } => "sort",
             Self::SystemColumns {} => "system_columns",
             Self::Checkpoint {} => "checkpoint",
+            Self::Collect { .. } => "collect",
         }
     }
 

@@ -33,6 +33,7 @@ pub(super) static STEPS: Family = Family {
         member("distinct", &DISTINCT),
         member("drop_duplicates", &DROP_DUPLICATES),
         member("checkpoint", &CHECKPOINT),
+        member("collect", &COLLECT),
     ],
     others: words::OTHER_STEPS,
 };
@@ -221,6 +222,17 @@ static CHECKPOINT: Block = block(
     "a checkpoint step",
     "Nothing: the main chain is computed once in any case. Flows of other tools have it.",
     &[TYPE],
+);
+
+static COLLECT: Block = block(
+    "a collect step",
+    "Lets the rows pass, and gathers the different values of a column: the SQL of later steps has `{{ name }}` where the list of them stands.",
+    &[
+        TYPE,
+        field("column", Kind::Text, "The column. NULL is no value of it.").required(),
+        field("as", Kind::Text, "The name.").required(),
+        field("max_values", Kind::Count, "More different values are an error; 10000 by default."),
+    ],
 );
 
 /// An item of an order, written as a map.

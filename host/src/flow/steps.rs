@@ -15,6 +15,9 @@ use crate::name::ColumnName;
 use crate::problem::Code;
 use crate::table::OrderBy;
 
+/// How many different values a `collect` step takes where it does not say so.
+const COLLECTED_MAX: u64 = 10_000;
+
 /// The `transforms` of a flow or destination, as far as they can be read.
 pub(super) fn steps(scope: &Scope<'_>, of: &Fields<'_>) -> Vec<Step> {
     let Some(found) = of.get("transforms") else {
@@ -52,11 +55,11 @@ fn work(scope: &Scope<'_>, typed: &Typed<'_>) -> Option<Work> {
         "select" => Work::Select { columns: fields.names("columns")?.value },
         "drop" => Work::Drop { columns: fields.names("columns")?.value },
         "rename" => Work::Rename { columns: renames(fields)? },
-        "with_column" => Work::WithColumn {
-            column: fields.column("column")?.value,
-            expression: fields.sql("expression")?.value,
-        },
-        "filter" => Work::Filter { expression: fields.sql("expression")?.value },
+        "with_column" => {
+            let expression = scope.sql(fields, "expression");
+            Work::WithColumn { column: fields.column("column")?.value, expression: expression? }
+        }
+        "filter" => Work::Filter { expression: scope.sql(fields, "expression")? },
         "cast" => cast(fields)?,
         "struct" => Work::Struct {
             column: fields.column("column")?.value,
@@ -76,19 +79,24 @@ fn work(scope: &Scope<'_>, typed: &Typed<'_>) -> Option<Work> {
         }
         "group_by" => {
             let by = fields.names("by").map(|by| by.value);
-            Work::GroupBy { by: by.unwrap_or_default(), agg: fields.sql_texts("agg")?.value }
+            Work::GroupBy { by: by.unwrap_or_default(), agg: scope.sqls(fields, "agg")? }
         }
         "join" => {
             let with = scope.source(fields, "with");
             let on = fields.pairs_or_names("on")?.value;
             Work::Join { with: with?, on, how: join_kind(fields) }
         }
-        "sql" => Work::Sql { query: fields.sql("query")?.value },
+        "sql" => Work::Sql { query: scope.sql(fields, "query")? },
         "union" => Work::Union { with: scope.source(fields, "with")? },
         "fill_na" => Work::FillNa { columns: fields.value_map("columns")?.value },
         "sort" => Work::Sort { by: fields.order("by")?.value },
         "system_columns" => Work::SystemColumns {},
         "checkpoint" => Work::Checkpoint {},
+        "collect" => {
+            let column = fields.column("column").map(|column| column.value);
+            let max_values = fields.count("max_values").map_or(COLLECTED_MAX, |max| max.value);
+            Work::Collect { name: scope.collects(fields)?, column: column?, max_values }
+        }
         other => {
             debug_assert!(false, "the step `{other}` has a block and no reading");
             return None;

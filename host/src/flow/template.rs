@@ -12,6 +12,7 @@ use minijinja::Value;
 use minijinja::filters;
 use minijinja::syntax::SyntaxConfig;
 
+use super::collected;
 use super::report::Report;
 use super::report::Spot;
 use super::sensitive::NoSecret;
@@ -50,12 +51,19 @@ impl Refusal {
     }
 }
 
+/// Words of the template language itself, which are no names in it.
+pub(super) const WORDS: &[&str] = &[
+    "true", "True", "false", "False", "none", "None", "not", "and", "or", "in", "is", "if", "else",
+];
+
 /// What a text with templates has become.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rendered {
     Text(String),
     /// It holds a secret: only fields that take one may have it.
     Secret(Sensitive),
+    /// It names values of the data: only SQL that is read after them may have it.
+    Collected(String),
 }
 
 /// What stands for a secret while its text is rendered: its place among those named, between two of these. Unicode reserves the
@@ -74,6 +82,8 @@ pub(super) struct Templates {
     env: BTreeMap<String, Option<String>>,
     refused: BTreeSet<String>,
     used: BTreeSet<String>,
+    /// Names that stand for values of the data.
+    collected: BTreeSet<String>,
 }
 
 impl Templates {
@@ -115,7 +125,16 @@ impl Templates {
             ("env".to_owned(), Value::from_pairs(set)),
         ]);
         let (refused, used) = (BTreeSet::new(), BTreeSet::new());
-        Self { environment, values, env, refused, used, secrets, asked }
+        let collected = BTreeSet::new();
+        Self { environment, values, env, refused, used, secrets, asked, collected }
+    }
+
+    /// Declares names that stand for values of the data.
+    pub(super) fn collect(&mut self, names: &BTreeSet<String>) {
+        for name in names {
+            self.set(name, Value::from(collected::mark(name)));
+        }
+        self.collected.clone_from(names);
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value) {
@@ -198,9 +217,24 @@ impl Templates {
         self.used.extend(names);
         let asked = std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
         let rendered = rendered?;
-        match asked.is_empty() {
-            true => Ok(Some(Rendered::Text(rendered))),
-            false => self.with_secrets(&rendered, &asked).map(|text| Some(Rendered::Secret(text))),
+        let is_collected = parts.iter().any(|name| self.collected.contains(name));
+        match (asked.is_empty(), is_collected) {
+            (true, false) => Ok(Some(Rendered::Text(rendered))),
+            (false, _) => {
+                self.with_secrets(&rendered, &asked).map(|text| Some(Rendered::Secret(text)))
+            }
+            (true, true) => match collected::names_in(&rendered, &self.collected) {
+                // The name may be in a branch that was not taken.
+                Some(names) if names.is_empty() => Ok(Some(Rendered::Text(rendered))),
+                Some(_) => Ok(Some(Rendered::Collected(rendered))),
+                None => Err(Refusal::Because {
+                    code: Code::WrongValue,
+                    what:
+                        "collected values are put where they are named: they cannot be changed here"
+                            .to_owned(),
+                    hint: Some("change them in the SQL around them".to_owned()),
+                }),
+            },
         }
     }
 
@@ -378,7 +412,7 @@ mod tests {
     fn render(text: &str) -> Result<Option<String>, Refusal> {
         rendered(text).map(|rendered| {
             rendered.map(|rendered| match rendered {
-                Rendered::Text(text) => text,
+                Rendered::Text(text) | Rendered::Collected(text) => text,
                 Rendered::Secret(secret) => panic!("{secret}"),
             })
         })

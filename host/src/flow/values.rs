@@ -10,7 +10,7 @@ use super::open::Found;
 use super::report::Located;
 use super::report::Spot;
 use super::scalars::Number;
-use super::scalars::no_secret;
+use super::scalars::not_here;
 use super::scalars::number;
 use super::scalars::scalar;
 use super::scalars::shown;
@@ -241,8 +241,9 @@ impl<'a> Fields<'a> {
     /// Whatever stands there, as JSON.
     pub(super) fn json(&self, name: &'static str) -> Option<Value> {
         self.get(name).map(|found| {
-            if let Some(at) = found.node.secret() {
-                no_secret(self.report, &Spot { at, path: found.spot.path.clone() });
+            if let Some(node) = found.node.special() {
+                let spot = Spot { at: node.at, path: found.spot.path.clone() };
+                not_here(self.report, node, &spot);
             }
             found.node.to_json()
         })

@@ -13,6 +13,7 @@ use super::template::RESERVED;
 use super::template::Refusal;
 use super::template::Rendered;
 use super::template::Templates;
+use super::template::WORDS;
 use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
@@ -122,7 +123,12 @@ pub(super) fn of_file(report: &Report, tree: &Node) -> BTreeMap<String, String> 
             Shape::Text(text) => Some((entry.key.clone(), text.clone())),
             Shape::Number(number) => Some((entry.key.clone(), number.to_string())),
             Shape::Bool(value) => Some((entry.key.clone(), value.to_string())),
-            Shape::Null | Shape::Secret(_) | Shape::Refused | Shape::List(_) | Shape::Map(_) => {
+            Shape::Null
+            | Shape::Secret(_)
+            | Shape::Collected(_)
+            | Shape::Refused
+            | Shape::List(_)
+            | Shape::Map(_) => {
                 not_plain(report, &entry.value, &spot);
                 None
             }
@@ -157,6 +163,8 @@ fn default(
         Shape::Text(text) => match templates.render(text) {
             Ok(None) => Some(text.clone()),
             Ok(Some(Rendered::Text(text))) => Some(text),
+            // Names of collected values are set after this.
+            Ok(Some(Rendered::Collected(_))) => None,
             Ok(Some(Rendered::Secret(_))) => {
                 let what = "variables are recorded, and a secret must not be";
                 let hint = "name the secret in the field that takes it";
@@ -180,7 +188,7 @@ fn default(
         Shape::Bool(value) => Some(value.to_string()),
         Shape::Null | Shape::Refused => None,
         // Variables are rendered here, and nowhere before.
-        Shape::Secret(_) | Shape::List(_) | Shape::Map(_) => {
+        Shape::Secret(_) | Shape::Collected(_) | Shape::List(_) | Shape::Map(_) => {
             not_plain(report, &entry.value, &spot);
             None
         }
@@ -200,17 +208,20 @@ fn typed(declared: &Shape, text: &str) -> Option<minijinja::Value> {
         Shape::Null
         | Shape::Text(_)
         | Shape::Secret(_)
+        | Shape::Collected(_)
         | Shape::List(_)
         | Shape::Map(_)
         | Shape::Refused => Some(text.into()),
     }
 }
 
-fn refused_name(name: &str) -> Option<String> {
+pub(super) fn refused_name(name: &str) -> Option<String> {
     let mut chars = name.chars();
     let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     if RESERVED.contains(&name) {
         Some(format!("`{name}` is a built-in name"))
+    } else if WORDS.contains(&name) {
+        Some(format!("`{name}` is a word of templates"))
     } else if !starts || !chars.all(|c| c.is_ascii_alphanumeric() || c == '_') {
         Some(format!("`{name}` is no variable name: letters, digits and `_`, no digit first"))
     } else {

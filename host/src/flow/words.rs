@@ -146,8 +146,6 @@ pub(super) static OTHER_STEPS: &[Word] = &[
         .later("spreads rows over workers, which this version does by itself; leave it out"),
     word("stop_if_empty", "")
         .later("ends a run early where there are no rows, which this version does not do"),
-    word("collect", "")
-        .later("puts values of the data into later texts, which this version does not do"),
     word("debug", "").later("prints rows, which this version does not do"),
 ];
 

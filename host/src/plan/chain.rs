@@ -11,7 +11,9 @@ use crate::component::OpenedTransform;
 use crate::component::Reason;
 use crate::flow::Rule;
 use crate::flow::Step;
+use crate::flow::with_collected;
 use crate::plan::ChainPlan;
+use crate::plan::CollectPlan;
 use crate::plan::DeduplicatePlan;
 use crate::plan::PassPlan;
 use crate::plan::RulePlan;
@@ -89,7 +91,8 @@ fn planned(label: &str, steps: &[Step], others: &[String], facts: &ChainFacts) -
             component: name,
             digest: digest.clone(),
             described_as: descriptor.described_as(),
-            config: config.clone(),
+            // As the flow spells it: nobody knows the values yet.
+            config: with_collected(config, &|name| Some(format!("{{{{ {name} }}}}"))),
             row_effect: opened.row_effect,
             statefulness: opened.statefulness.clone(),
             enters: names_at(&input, &opened.projection),
@@ -114,6 +117,10 @@ fn planned(label: &str, steps: &[Step], others: &[String], facts: &ChainFacts) -
             }
             (Stage::Sort { by, .. }, _) => {
                 Some(StagePlan::Sort(SortPlan { label, by: by.to_vec() }))
+            }
+            (Stage::Collect { column, name, max_values, .. }, _) => {
+                let (column, name) = (column.clone(), name.to_owned());
+                Some(StagePlan::Collect(CollectPlan { label, column, name, max_values }))
             }
             (Stage::Component { component, config, .. }, Some(facts)) => Some(sandboxed(
                 label,

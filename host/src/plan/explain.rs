@@ -11,6 +11,7 @@ use crate::flow::PartitionColumn;
 use crate::flow::SchemaChange;
 use crate::flow::SqlRows;
 use crate::plan::ChainPlan;
+use crate::plan::CollectPlan;
 use crate::plan::DeduplicatePlan;
 use crate::plan::DestinationPlan;
 use crate::plan::PassPlan;
@@ -82,6 +83,10 @@ fn explain_source(text: &mut String, role: &str, source: &SourcePlan) {
             line(text, 1, &what);
         }
     }
+    if let Some(query) = &source.query {
+        line(text, 1, "query, in the sandbox:");
+        query.trim().lines().for_each(|own| line(text, 2, &escape(own)));
+    }
     line(text, 1, &format!("columns: {}", columns(&source.schema)));
     if source.reads.len() < source.schema.fields().len() {
         line(text, 1, &format!("read: {}", list(&source.reads)));
@@ -94,6 +99,7 @@ fn explain_chain(text: &mut String, depth: usize, chain: &ChainPlan) {
             StagePlan::Component(step) => explain_step(text, depth, step),
             StagePlan::Deduplicate(dedup) => explain_dedup(text, depth, dedup),
             StagePlan::Sort(sort) => explain_sort(text, depth, sort),
+            StagePlan::Collect(collect) => explain_collect(text, depth, collect),
         }
     }
     for rule in &chain.rules {
@@ -169,6 +175,15 @@ fn explain_sort(text: &mut String, depth: usize, sort: &SortPlan) {
     });
     let by = by.collect::<Vec<_>>().join(", then ");
     line(text, depth, &format!("{} sort, in the host: by {by}", sort.label));
+}
+
+fn explain_collect(text: &mut String, depth: usize, collect: &CollectPlan) {
+    let CollectPlan { label, column, name, max_values } = collect;
+    let what = format!(
+        "{label} collect, in the host: the values of {} as `{name}`, at most {max_values}",
+        escape(column.as_str())
+    );
+    line(text, depth, &what);
 }
 
 fn explain_rule(text: &mut String, depth: usize, rule: &RulePlan) {

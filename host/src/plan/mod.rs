@@ -85,7 +85,10 @@ pub struct SourcePlan {
     /// Which rows are read; all where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterPlan>,
-    /// The columns.
+    /// What its own query makes of them, of a source that steps or rules name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// The columns, after the query.
     #[serde(serialize_with = "columns")]
     pub schema: SchemaRef,
     /// Those of them that are read; the others are looked at by nobody.
@@ -158,6 +161,8 @@ pub enum StagePlan {
     Deduplicate(DeduplicatePlan),
     /// In the host.
     Sort(SortPlan),
+    /// In the host.
+    Collect(CollectPlan),
 }
 
 /// One row of each key stays.
@@ -178,6 +183,19 @@ pub struct SortPlan {
     pub label: String,
     /// Foremost first; rows that it does not tell apart stay in the order in which they come.
     pub by: Vec<OrderBy>,
+}
+
+/// Values of a column for later SQL.
+#[derive(Debug, Clone, Serialize)]
+pub struct CollectPlan {
+    /// Where the flow says so.
+    pub label: String,
+    /// The column.
+    pub column: ColumnName,
+    /// What later SQL calls the values.
+    pub name: String,
+    /// More different ones are an error.
+    pub max_values: u64,
 }
 
 /// A component at work in the chain.

@@ -8,6 +8,7 @@ use arrow::datatypes::SchemaRef;
 use crate::flow::Destination;
 use crate::flow::Flow;
 use crate::flow::Source;
+use crate::flow::Work;
 use crate::plan::ChainPlan;
 use crate::plan::DestinationPlan;
 use crate::plan::FilePlan;
@@ -73,12 +74,17 @@ pub fn resolve(flow: &Flow, facts: &Facts) -> Result<Plan, Vec<Problem>> {
     })
 }
 
-fn source(source: &Source, facts: &SourceFacts, reads: Option<&BTreeSet<usize>>) -> SourcePlan {
+fn source(
+    source: &Source,
+    facts: &SourceFacts,
+    reads_of_chain: Option<&BTreeSet<usize>>,
+) -> SourcePlan {
     let SourceFacts { stock, schema, filter } = facts;
     let is_filtered = |at: usize| {
         filter.as_ref().is_some_and(|filter| filter.reads.contains(schema.field(at).name()))
     };
-    let is_read = |at: &usize| reads.is_none_or(|reads| reads.contains(at)) || is_filtered(*at);
+    let is_read =
+        |at: &usize| reads_of_chain.is_none_or(|reads| reads.contains(at)) || is_filtered(*at);
     let reads = (0..schema.fields().len()).filter(is_read);
     let file = |file: &SourceFile| FilePlan { path: file.path.clone(), bytes: file.size };
     SourcePlan {
@@ -95,8 +101,17 @@ fn source(source: &Source, facts: &SourceFacts, reads: Option<&BTreeSet<usize>>)
             sql: sql.clone(),
             files_skipped: facts.files_skipped,
         }),
+        // The main chain has its own as a step.
+        query: reads_of_chain.is_none().then(|| query_of(source)).flatten(),
         schema: Arc::clone(schema),
         reads: reads.map(|at| schema.field(at).name().clone()).collect(),
+    }
+}
+
+fn query_of(source: &Source) -> Option<String> {
+    match &source.query.as_ref()?.work {
+        Work::Query { query } => Some(query.clone()),
+        _ => None,
     }
 }
 
@@ -217,7 +232,10 @@ fn set_apart(
 fn setting_apart(chain: &ChainPlan) -> Vec<SchemaRef> {
     let rejecting = chain.stages.iter().filter_map(|stage| match stage {
         StagePlan::Component(step) if !step.reasons.is_empty() => Some(Arc::clone(&step.input)),
-        StagePlan::Component(_) | StagePlan::Deduplicate(_) | StagePlan::Sort(_) => None,
+        StagePlan::Component(_)
+        | StagePlan::Deduplicate(_)
+        | StagePlan::Sort(_)
+        | StagePlan::Collect(_) => None,
     });
     let quarantining = chain.rules.iter().any(|rule| rule.severity == Severity::Quarantine);
     rejecting.chain(quarantining.then(|| Arc::clone(&chain.output))).collect()

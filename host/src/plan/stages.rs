@@ -46,6 +46,17 @@ pub enum Stage<'a> {
         /// The order, foremost first.
         by: &'a [OrderBy],
     },
+    /// Another one: rows wait until all values are known, and pass as they came.
+    Collect {
+        /// The step's place in its chain.
+        at: usize,
+        /// The column.
+        column: &'a ColumnName,
+        /// What later SQL calls the values.
+        name: &'a str,
+        /// More different ones are an error.
+        max_values: u64,
+    },
 }
 
 impl Stage<'_> {
@@ -56,9 +67,10 @@ impl Stage<'_> {
         let query = steps.first().filter(|step| matches!(step.work, Work::Query { .. }));
         let number = |at: &usize| at - usize::from(query.is_some());
         match self {
-            Self::Component { at, .. } | Self::Deduplicate { at, .. } | Self::Sort { at, .. } => {
-                format!("{label}[{}]", number(at))
-            }
+            Self::Component { at, .. }
+            | Self::Deduplicate { at, .. }
+            | Self::Sort { at, .. }
+            | Self::Collect { at, .. } => format!("{label}[{}]", number(at)),
             Self::Sql { at, .. } => match (at.as_slice(), query) {
                 ([0], Some(query)) => format!("{}.query", query.at.field),
                 ([first, .., last], _) => format!("{label}[{}..{}]", number(first), number(last)),
@@ -88,6 +100,10 @@ pub fn stages<'a>(steps: &'a [Step], others: &'a [String]) -> Vec<Stage<'a>> {
             Work::Sort { by } => {
                 stages.extend(sql(steps, std::mem::take(&mut run), others));
                 stages.push(Stage::Sort { at, by });
+            }
+            Work::Collect { column, name, max_values } => {
+                stages.extend(sql(steps, std::mem::take(&mut run), others));
+                stages.push(Stage::Collect { at, column, name, max_values: *max_values });
             }
             work => {
                 // Steps of single rows run by themselves, in their order: a query may evaluate a condition before one that guards

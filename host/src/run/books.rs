@@ -73,7 +73,7 @@ impl ChainBooks {
         let out = judged + self.filtered + self.rejected;
         let makes_rows = plan.stages.iter().any(|stage| match stage {
             StagePlan::Component(step) => step.row_effect == RowEffect::Many,
-            StagePlan::Deduplicate(_) | StagePlan::Sort(_) => false,
+            StagePlan::Deduplicate(_) | StagePlan::Sort(_) | StagePlan::Collect(_) => false,
         });
         if !makes_rows && entered != out {
             let what = format!("{entered} rows were read, {out} are accounted for");
@@ -231,7 +231,10 @@ fn may_leave_out(chain: &ChainPlan) -> Vec<String> {
         StagePlan::Component(step) if step.row_effect == RowEffect::Many => {
             Some(format!("perhaps some by {}", step.label))
         }
-        StagePlan::Component(_) | StagePlan::Deduplicate(_) | StagePlan::Sort(_) => None,
+        StagePlan::Component(_)
+        | StagePlan::Deduplicate(_)
+        | StagePlan::Sort(_)
+        | StagePlan::Collect(_) => None,
     });
     lossy.collect()
 }

@@ -17,6 +17,7 @@ use crate::batch::Batch;
 use crate::component::Limits;
 use crate::component::Statefulness;
 use crate::component::findings::Rejection;
+use crate::run::bound;
 use crate::run::dedup::Deduplicating;
 use crate::run::error::RunError;
 use crate::run::joined;
@@ -122,12 +123,9 @@ pub(super) fn transformed(
     for (index, stage) in stages.iter().enumerate() {
         items = match stage {
             LiveStage::Component(working) => {
-                let pool = Arc::clone(&working.pool);
-                match pool.opened().statefulness.clone() {
-                    Statefulness::Keyed(keys) => keyed::step(items, index, pool, keys, room),
-                    Statefulness::Stateless | Statefulness::WholeInput => step(items, index, pool),
-                }
+                component(items, index, Arc::clone(&working.pool), room)
             }
+            LiveStage::Bound(bound) => bound::step(items, index, Arc::clone(bound), room),
             LiveStage::Join(working, joining) => {
                 joined::step(items, index, Arc::clone(&working.pool), Arc::clone(joining), room)
             }
@@ -135,6 +133,10 @@ pub(super) fn transformed(
                 held(items, "deduplicate", Deduplicating::new(Arc::clone(dedup), room))
             }
             LiveStage::Sort(sort) => held(items, "sort", sort.begin(room)),
+            LiveStage::Collect(collect) => match collect.begin(room) {
+                Ok(collecting) => held(items, "collect", collecting),
+                Err(error) => stream::once(async move { Err(error) }).boxed(),
+            },
         };
         let seen = Arc::clone(seen);
         items = items
@@ -184,6 +186,19 @@ where
     let sent = stream::poll_fn(move |context| receiver.poll_recv(context)).map(Ok);
     let ended = stream::once(async move { task.await.map_err(RunError::stopped(stage))? });
     sent.chain(ended.filter_map(|ended| async move { ended.err().map(Err) })).boxed()
+}
+
+/// A component, its input spread as it agreed to.
+pub(super) fn component(
+    items: Items,
+    index: usize,
+    pool: Arc<TransformPool>,
+    room: &Room,
+) -> Items {
+    match pool.opened().statefulness.clone() {
+        Statefulness::Keyed(keys) => keyed::step(items, index, pool, keys, room),
+        Statefulness::Stateless | Statefulness::WholeInput => step(items, index, pool),
+    }
 }
 
 /// One step: what it answers to each batch, then what it kept back.

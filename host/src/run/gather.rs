@@ -20,6 +20,8 @@ use crate::plan::facts::SourceFacts;
 use crate::plan::facts::Stock;
 use crate::plan::quarantine;
 use crate::run::READ_ROWS;
+use crate::run::asked::asked;
+use crate::run::collect::Collected;
 use crate::run::error::RunError;
 use crate::run::live::LiveChain;
 use crate::run::loading;
@@ -77,8 +79,14 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
     let others = others.collect::<Result<Vec<_>, _>>()?;
     let batch_rows =
         usize::try_from(limits.batch_rows).map_or(READ_ROWS, |rows| rows.min(READ_ROWS));
-    let references: Vec<Reference> =
-        others.iter().map(|other| reference(other, batch_rows)).collect();
+    let references = others.iter().zip(&flow.other_sources).map(|(other, source)| {
+        let whole = reference(other, batch_rows);
+        match &source.query {
+            Some(query) => asked(whole, query, loaded.sql.as_ref(), context),
+            None => Ok(whole),
+        }
+    });
+    let references = references.collect::<Result<Vec<_>, _>>()?;
     let names: Vec<String> = others.iter().map(|other| other.name().to_owned()).collect();
     let opening = Opening {
         loaded: &loaded.components,
@@ -88,13 +96,20 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
         names: &names,
         context,
     };
-    let (main, live) = opening.chain((&flow.transforms, &flow.rules), source.schema(), None, "")?;
+    let (main, live) = opening.chain(
+        (&flow.transforms, &flow.rules),
+        source.schema(),
+        None,
+        "",
+        Collected::default(),
+    )?;
     let mut chains = Vec::new();
     let mut problems = Vec::new();
     for to in &flow.destinations {
         let own = (to.transforms.as_slice(), to.rules.as_slice());
         let prefix = format!("{}.", to.at.field);
-        match opening.chain(own, &main.output, Some(to.name.as_str()), &prefix) {
+        let collected = live.collected.clone();
+        match opening.chain(own, &main.output, Some(to.name.as_str()), &prefix, collected) {
             Ok(chain) => chains.push(chain),
             Err(RunError::Problems(more)) => problems.extend(more),
             Err(error) => return Err(error),
@@ -108,7 +123,12 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
     let facts = Facts {
         run_id: run_id.clone(),
         source: known(&source),
-        others: others.iter().map(known).collect(),
+        others: others
+            .iter()
+            .zip(&references)
+            // Their columns are those of their queries.
+            .map(|(other, asked)| SourceFacts { schema: Arc::clone(&asked.schema), ..known(other) })
+            .collect(),
         main,
         chains: chain_facts,
         targets: flow.destinations.iter().map(inspect).collect::<Result<_, _>>()?,

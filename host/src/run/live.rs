@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use crate::component::usage::Usage;
 use crate::evidence::ComponentRecord;
+use crate::run::bound::Bound;
+use crate::run::collect::Collect;
+use crate::run::collect::Collected;
 use crate::run::dedup::Dedup;
 use crate::run::joined::Joining;
 use crate::run::judges::SharedJudges;
@@ -14,6 +17,8 @@ use crate::sandbox::TransformPool;
 pub(super) struct LiveChain {
     pub(super) stages: Vec<LiveStage>,
     pub(super) judges: SharedJudges,
+    /// What later steps may name, those of the chains behind it among them.
+    pub(super) collected: Collected,
 }
 
 /// A piece of a chain.
@@ -22,6 +27,9 @@ pub(super) enum LiveStage {
     Join(Working<TransformPool>, Arc<Joining>),
     Deduplicate(Arc<Dedup>),
     Sort(Arc<Sort>),
+    Collect(Arc<Collect>),
+    /// Steps that name collected values.
+    Bound(Arc<Bound>),
 }
 
 /// A component at work, and what the record says of it.
@@ -41,7 +49,8 @@ impl LiveChain {
             LiveStage::Component(working) | LiveStage::Join(working, _) => {
                 Some(working.record(working.pool.usage()))
             }
-            LiveStage::Deduplicate(_) | LiveStage::Sort(_) => None,
+            LiveStage::Bound(bound) => Some(bound.record()),
+            LiveStage::Deduplicate(_) | LiveStage::Sort(_) | LiveStage::Collect(_) => None,
         });
         stages.chain(self.judges.components()).collect()
     }

@@ -129,10 +129,12 @@ fn needs_sql(flow: &Flow) -> bool {
             Work::Component { .. }
                 | Work::Deduplicate { .. }
                 | Work::Sort { .. }
+                | Work::Collect { .. }
                 | Work::Checkpoint {}
         )
     });
     by_step
+        || flow.other_sources.iter().any(|source| source.query.is_some())
         || all_rules(flow)
             .any(|rule| rule.filter.is_some() || matches!(rule.judge, Judge::Expression { .. }))
 }

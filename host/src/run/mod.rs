@@ -38,8 +38,11 @@ use crate::sandbox::Context;
 use crate::table::RunId;
 use crate::writer::RunMark;
 
+mod asked;
 mod books;
+mod bound;
 mod chain;
+mod collect;
 mod dedup;
 mod error;
 mod fanout;

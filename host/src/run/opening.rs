@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use arrow::datatypes::SchemaRef;
+use serde_json::Value;
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::flow::Rule;
 use crate::flow::Step;
 use crate::flow::Work;
+use crate::flow::names_collected;
+use crate::flow::with_collected;
 use crate::name::ComponentName;
 use crate::plan::facts::ChainFacts;
 use crate::plan::facts::ComponentFacts;
@@ -22,6 +25,8 @@ use crate::plan::stages::stages;
 use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
+use crate::run::bound::Bound;
+use crate::run::collect::Collected;
 use crate::run::dedup::Dedup;
 use crate::run::error::RunError;
 use crate::run::joined::Joining;
@@ -32,6 +37,7 @@ use crate::run::live::Working;
 use crate::run::loading::Loaded;
 use crate::run::sort::Sort;
 use crate::sandbox::Breach;
+use crate::sandbox::Compiled;
 use crate::sandbox::Context;
 use crate::sandbox::Reference;
 use crate::sandbox::RulePool;
@@ -52,13 +58,15 @@ pub(super) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Opens steps and rules for rows of schema `input`; `destination` is the one that the chain belongs to, if any.
+    /// Opens steps and rules for rows of schema `input`; `destination` is the one that the chain belongs to, if any. `collected` are
+    /// values of the chain before it.
     pub(super) fn chain(
         &self,
         (steps, rules): (&[Step], &[Rule]),
         input: &SchemaRef,
         destination: Option<&str>,
         prefix: &str,
+        mut collected: Collected,
     ) -> Result<(ChainFacts, LiveChain), RunError> {
         let context = |stage: &str| Context {
             destination: destination.map(str::to_owned),
@@ -87,18 +95,19 @@ impl Opening<'_> {
                 }
                 Stage::Sql { at, config, others } => {
                     let known = standard(self.sql)?;
-                    let place = |index: usize| at.get(index).map(|at| &steps[*at].at);
                     let references = self.named(&others);
                     let joined = references.first().cloned();
                     let first = at.first().copied().unwrap_or_default();
-                    let pool = TransformPool::open_beside(
+                    let steps_at: Vec<_> = at.iter().map(|at| steps[*at].at.clone()).collect();
+                    let is_bound = names_collected(&config);
+                    let open = builtin(
                         &known.compiled,
-                        &context(&format!("transforms[{first}]")),
-                        &config,
-                        &schema,
-                        references,
-                    )
-                    .map_err(|error| of_standard(error, "steps", &place))?;
+                        context(&format!("transforms[{first}]")),
+                        config,
+                        (&schema, references),
+                        (steps_at, collected.clone()),
+                    );
+                    let pool = open()?;
                     let joining = match &steps[first].work {
                         Work::Join { on, .. } => {
                             joined.and_then(|other| Joining::new(&schema, &other, on))
@@ -110,6 +119,10 @@ impl Opening<'_> {
                     let working = working(label, known, pool);
                     live.push(match joining {
                         Some(joining) => LiveStage::Join(working, Arc::new(joining)),
+                        None if is_bound => {
+                            let bound = Bound::new(working, steps[first].at.clone(), open);
+                            LiveStage::Bound(Arc::new(bound))
+                        }
                         None => LiveStage::Component(working),
                     });
                 }
@@ -123,6 +136,13 @@ impl Opening<'_> {
                     let sort = Sort::new(&schema, by).map_err(unknown(&steps[at].at))?;
                     facts.push(None);
                     live.push(LiveStage::Sort(Arc::new(sort)));
+                }
+                Stage::Collect { at, column, name, max_values } => {
+                    let collect =
+                        collected.collect(&schema, column, name, max_values, &steps[at].at);
+                    let collect = collect.map_err(|problem| RunError::Problems(vec![problem]))?;
+                    facts.push(None);
+                    live.push(LiveStage::Collect(Arc::new(collect)));
                 }
             }
         }
@@ -143,7 +163,7 @@ impl Opening<'_> {
         let conditions = conditions.map(|(_, pool)| pool);
         let judges = Judges::new(&arranged, rules, reasons, &chain.output, conditions, benches)
             .map_err(RunError::arrow("the rules"))?;
-        Ok((chain, LiveChain { stages: live, judges: Arc::new(judges) }))
+        Ok((chain, LiveChain { stages: live, judges: Arc::new(judges), collected }))
     }
 
     /// The conditions of rules, computed beside the rows: the rows with these columns behind them.
@@ -260,6 +280,23 @@ impl Opening<'_> {
     }
 }
 
+/// How built-in steps are opened: with what is known of collected values by then.
+pub(super) fn builtin(
+    compiled: &Compiled,
+    context: Context,
+    config: Value,
+    (input, references): (&SchemaRef, Vec<Reference>),
+    (steps, collected): (Vec<Place>, Collected),
+) -> Box<dyn Fn() -> Result<TransformPool, RunError> + Send + Sync> {
+    let (compiled, input) = (compiled.clone(), Arc::clone(input));
+    Box::new(move || {
+        let config = with_collected(&config, &|name| collected.sql(name));
+        let references = references.clone();
+        TransformPool::open_beside(&compiled, &context, &config, &input, references)
+            .map_err(|error| of_standard(error, "steps", &|index| steps.get(index)))
+    })
+}
+
 fn of<O>(known: &Loaded, opened: O) -> ComponentFacts<O> {
     let digest = known.compiled.component().digest.clone();
     ComponentFacts { digest, descriptor: known.descriptor.clone(), opened }
@@ -282,7 +319,7 @@ fn unknown(at: &Place) -> impl FnOnce(String) -> RunError {
 }
 
 /// Whoever needs the standard library has said so before.
-fn standard(loaded: Option<&Loaded>) -> Result<&Loaded, RunError> {
+pub(super) fn standard(loaded: Option<&Loaded>) -> Result<&Loaded, RunError> {
     loaded.ok_or_else(|| RunError::Engine("the standard library was not loaded".to_owned()))
 }
 

@@ -185,6 +185,7 @@ fn stage_titles(chain: &ChainPlan) -> impl Iterator<Item = String> {
         StagePlan::Component(step) => format!("{} `{}`", step.label, step.component),
         StagePlan::Deduplicate(dedup) => format!("{} deduplicate", dedup.label),
         StagePlan::Sort(sort) => format!("{} sort", sort.label),
+        StagePlan::Collect(collect) => format!("{} collect `{}`", collect.label, collect.name),
     })
 }
 

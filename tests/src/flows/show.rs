@@ -95,6 +95,7 @@ fn source(source: &Source) -> String {
         path_glob_filter,
         filter,
         source_complete,
+        query,
         at,
     } = source;
     assert!(at.line.is_some());
@@ -113,6 +114,7 @@ fn source(source: &Source) -> String {
     if *source_complete {
         write!(out, ", complete").unwrap();
     }
+    query.iter().for_each(|query| write!(out, "\n  asked: {}", step(query)).unwrap());
     out
 }
 

@@ -4,6 +4,7 @@
 mod admission;
 mod books;
 mod cases;
+mod collected;
 mod command;
 mod database;
 mod destinations;

@@ -99,6 +99,68 @@ fn a_query_is_the_first_step_of_the_chain() {
 }
 
 #[test]
+fn a_query_of_another_source_gives_the_rows_that_steps_and_rules_name() {
+    let stage = table();
+    stage.put("in.csv", "country,rank\nDE,1\nFR,2\nIT,3\n");
+    let flow = |query: &str, steps: &str, rules: &str| {
+        format!(
+            "name: f\nsources:\n  main: {{ format: csv, path: in.csv }}\n  other: {{ format: delta, path: t, query: \"{query}\" }}\n\
+             transforms: [{steps}]\nrules: [{rules}]\n\
+             destination: {{ name: d, format: csv, path: out, load_type: overwrite }}\n"
+        )
+    };
+    let sums = "SELECT country, sum(amount) AS amount FROM source WHERE country IS NOT NULL GROUP BY country";
+    let join = "{ type: join, with: other, on: [country], how: left }";
+    for (query, steps, rules, right) in [
+        (sums, join, "", &["country|rank|amount", "DE|1|30", "FR|2|105", "IT|3|"][..]),
+        (
+            "SELECT country, 0 + amount AS rank FROM source WHERE id > 4",
+            "{ type: union, with: other }",
+            "",
+            &["country|rank", "DE|1", "FR|100", "FR|2", "IT|3"],
+        ),
+        (
+            sums,
+            "",
+            "{ type: reference, columns: [country], source: other, severity: drop }",
+            &["country|rank", "DE|1", "FR|2"],
+        ),
+        (
+            sums,
+            "{ type: sql, query: 'SELECT a.country, b.amount FROM other a JOIN other b ON a.country = b.country' }",
+            "",
+            &["country|amount", "DE|30", "FR|105"],
+        ),
+    ] {
+        stage.put("f.yaml", &flow(query, steps, rules));
+        let (code, evidence, said) = stage.run("f.yaml", &[]);
+        assert_eq!(code, 0, "{steps}{rules}: {said}");
+        let mut rows = stage.rows("out");
+        rows[1..].sort();
+        assert_eq!(rows, right, "{steps}{rules}");
+        assert_eq!(count(&evidence, "/rows_read"), 3, "{steps}{rules}");
+    }
+    for (query, right) in [
+        ("SELECT amont FROM source", "f.yaml:4:43: sources.other.query: No field named amont"),
+        ("SELECT country, 1 / (amount - 7) AS x FROM source", "ivide by zero"),
+    ] {
+        stage.put("f.yaml", &flow(query, join, ""));
+        let before = stage.rows("out");
+        let (code, _, said) = stage.run("f.yaml", &[]);
+        assert_eq!(code, 2, "{query}: {said}");
+        assert!(said.contains(right), "{query}: {said}");
+        assert_eq!(stage.rows("out"), before, "{query}");
+    }
+    stage.put("f.yaml", &flow(sums, join, ""));
+    let explained = stage.command(&["explain", "f.yaml"]).stdout;
+    assert!(
+        explained.contains("    query, in the sandbox:\n      SELECT country, sum(amount)"),
+        "{explained}"
+    );
+    assert!(explained.contains("columns: country Utf8, amount Int64"), "{explained}");
+}
+
+#[test]
 fn a_query_may_lose_keys_so_none_is_retired() {
     let stage = table();
     let source = "  source_complete: true\n  query: \"SELECT * FROM source WHERE id > 1\"\n";

@@ -150,6 +150,7 @@ pub(super) fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Sou
         path_glob_filter: None,
         filter: None,
         source_complete: false,
+        query: None,
         at: Place::default(),
     }
 }
