@@ -14,6 +14,7 @@ use super::words;
 
 const INCREMENTAL: &str = "belongs to incremental loads, which this version does not have";
 const CATALOGS: &str = "belongs to catalogs, which this version does not have";
+const OF_AN_ENGINE: &str = "sets up Spark, which does not run here; of its settings, `spark.hadoop.fs.s3a.*` are understood in a connection's `storage`";
 const FOLDERS_BY_DATE: &str = "(folders by date) is not in this version";
 
 /// The whole file.
@@ -68,6 +69,7 @@ pub(super) static FLOW: Block = Block {
             Kind::Text,
             "Folder of evidence and of the default quarantine; `.wasmhost` beside the flow file by default.",
         ),
+        field("engine", Kind::Any, "").aliases(&["ENGINE"]).never(OF_AN_ENGINE),
     ],
 };
 
@@ -333,7 +335,8 @@ pub(super) const SCHEMA_FIELD: Field = field(
     Kind::AnyText,
     "With `table`: the folder `schema/table` below the connection's `base_path`, or `table` where it is blank; of `sql`, the table's schema.",
 )
-.aliases(&["schema_name"]);
+.aliases(&["schema_name", "db_name"]);
 /// `table`, likewise.
 pub(super) const TABLE_FIELD: Field =
-    field("table", Kind::Text, "The folder of a table, or its name in a database; see `schema`.");
+    field("table", Kind::Text, "The folder of a table, or its name in a database; see `schema`.")
+        .aliases(&["tbl_name"]);

@@ -22,6 +22,7 @@ use super::report::Report;
 use super::report::Spot;
 use super::sql;
 use super::store;
+use super::used::Left;
 use crate::problem::Code;
 use crate::problem::known_names;
 
@@ -39,6 +40,10 @@ pub(super) struct Connection<'a> {
     pub(super) read_options: Option<Fields<'a>>,
     /// Those of merging among them.
     pub(super) write_options: Option<Fields<'a>>,
+    /// Which of them some destinations have no use for.
+    pub(super) left: Left,
+    /// Whether it stands in the block that uses it, and serves nobody else.
+    pub(super) is_own: bool,
     /// An error where they are set and cannot be any.
     pub(super) date_folders: Result<Option<Located<DateFolders>>, ()>,
 }
@@ -108,7 +113,17 @@ impl<'a> Connection<'a> {
         let alone = format.as_ref().ok().and_then(Declared::alone);
         sql::judge_connection(report, &fields, alone);
         let date_folders = date_folders(report, &fields);
-        Some(Self { fields, format, base_path, storage, read_options, write_options, date_folders })
+        Some(Self {
+            fields,
+            format,
+            base_path,
+            storage,
+            read_options,
+            write_options,
+            left: Left::default(),
+            is_own: false,
+            date_folders,
+        })
     }
 
     /// Its folder, where that is on a disk.
@@ -131,7 +146,8 @@ impl<'a> Connection<'a> {
     ) -> Result<Option<Self>, ()> {
         let Some(found) = fields.get("connection") else { return Ok(None) };
         if let Shape::Map(_) = found.node.shape {
-            return Self::read(report, found.node, &found.spot, folder).map(Some).ok_or(());
+            let own = Self::read(report, found.node, &found.spot, folder);
+            return own.map(|own| Some(Self { is_own: true, ..own })).ok_or(());
         }
         let name = fields.text("connection").ok_or(())?;
         match connections.get(name.value.trim()) {

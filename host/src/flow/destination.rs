@@ -28,6 +28,7 @@ use super::report::Spot;
 use super::rules::rules;
 use super::scope::Scope;
 use super::steps::steps;
+use super::used::tell_left;
 use super::writing::write_format;
 use crate::name::DestinationName;
 use crate::problem::Code;
@@ -50,7 +51,7 @@ pub(super) fn destinations<'a>(
 ) -> Vec<Written> {
     let report = scope.report;
     let Some(found) = flow.get("destinations") else { return Vec::new() };
-    match &found.node.shape {
+    let all = match &found.node.shape {
         Shape::List(items) => {
             if items.is_empty() {
                 report.add(Code::WrongValue, &found.spot, "a flow has at least one destination");
@@ -78,7 +79,9 @@ pub(super) fn destinations<'a>(
             report.add(Code::WrongType, &found.spot, what);
             Vec::new()
         }
-    }
+    };
+    tell_left(report, connections);
+    all
 }
 
 /// The flow's own quarantine.
@@ -151,8 +154,11 @@ fn read<'a>(
     let load_type = load_type(report, &fields, format);
     let path = path.filter(|path| is_folder(report, path, format));
     let connected = connection.as_ref().ok().and_then(Option::as_ref);
-    let under = connected.and_then(|found| found.write_options.as_ref());
-    let mut options = own.over(under);
+    let under = connected.and_then(|found| match &found.write_options {
+        Some(options) if !found.is_own => Some(options.used_by_load(load_type, &found.left)),
+        options => options.clone(),
+    });
+    let mut options = own.over(under.as_ref());
     // Whether these count is for the load strategy to say, not for the format.
     let merging = options.take(&MERGE_OPTIONS);
     let format = format?;

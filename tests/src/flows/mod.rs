@@ -1,5 +1,6 @@
 //! Flow files and what reading them gives: a flow, as text, or all of its problems. `BLESS=1` accepts what comes out.
 
+mod capabilities;
 mod mutate;
 mod schema;
 mod show;
