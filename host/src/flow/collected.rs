@@ -25,13 +25,6 @@ pub(super) fn mark(name: &str) -> String {
     format!("{MARK}{name}{MARK}")
 }
 
-/// The names in a rendered text; `None` where one was changed on the way, as by a filter.
-pub(super) fn names_in<'a>(text: &'a str, known: &BTreeSet<String>) -> Option<Vec<&'a str>> {
-    let parts: Vec<_> = text.split(MARK).collect();
-    let names: Vec<_> = parts.iter().skip(1).step_by(2).copied().collect();
-    (parts.len() % 2 == 1 && names.iter().all(|name| known.contains(*name))).then_some(names)
-}
-
 /// A configuration with `values` in the place of names, wherever it has texts.
 #[must_use]
 pub fn with_collected(config: &Value, values: &impl Fn(&str) -> Option<String>) -> Value {

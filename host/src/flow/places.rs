@@ -53,15 +53,13 @@ impl Folder {
 
     /// Where the view is that a block names by its `path`.
     pub(super) fn view(&self, report: &Report, fields: &Fields<'_>) -> Option<Located<PathBuf>> {
-        for name in ["schema", "table"] {
-            if fields.get(name).is_some() {
+        let of_places = [("schema", "name it by `path`"), ("table", "name it by `path`")];
+        let of_folders = ["recursive", "path_glob_filter", "partition_columns"]
+            .map(|name| (name, "leave it out: a view is in memory, and has no folders"));
+        for (name, hint) in of_places.into_iter().chain(of_folders) {
+            if let Some(found) = fields.all().find(|found| found.field.name == name) {
                 let what = format!("`{name}` does not apply to a view");
-                report.add_hint(
-                    Code::Contradiction,
-                    &fields.key_of(name),
-                    what,
-                    "name it by `path`",
-                );
+                report.add_hint(Code::Contradiction, &found.key, what, hint);
             }
         }
         let Some(name) = fields.text("path") else {

@@ -1,5 +1,8 @@
 //! `{{ … }}` in the flow's texts. Rendered after parsing, so that a value never changes the file's structure.
 
+mod refusal;
+mod spelling;
+
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,44 +15,24 @@ use minijinja::Value;
 use minijinja::filters;
 use minijinja::syntax::SyntaxConfig;
 
+pub(super) use self::refusal::Refusal;
+use self::refusal::not_allowed;
+use self::refusal::undefined;
+use self::refusal::unset;
+use self::refusal::words;
+use self::spelling::expressions;
+use self::spelling::plain_spelling;
 use super::collected;
-use super::report::Report;
-use super::report::Spot;
 use super::sensitive::NoSecret;
 use super::sensitive::Secrets;
 use super::sensitive::Sensitive;
 use crate::problem::Code;
-use crate::problem::Problem;
-use crate::problem::known_names;
 
 /// How much text one `replace` may make, in bytes.
 const RENDERED_BYTES_MAX: usize = 64 << 10;
 
 /// Names that no variable may have.
 pub(super) const RESERVED: &[&str] = &["run_id", "logical_date", "env", "secret"];
-
-/// Why a text could not be rendered.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    Because {
-        code: Code,
-        what: String,
-        hint: Option<String>,
-    },
-    /// It names a variable whose own value was refused, which is told there.
-    Follows,
-}
-
-impl Refusal {
-    pub(super) fn tell(self, report: &Report, spot: &Spot) {
-        match self {
-            Self::Because { code, what, hint } => {
-                report.take(Problem { code, at: report.place(spot), what, hint })
-            }
-            Self::Follows => {}
-        }
-    }
-}
 
 /// Words of the template language itself, which are no names in it.
 pub(super) const WORDS: &[&str] = &[
@@ -220,22 +203,45 @@ impl Templates {
         let is_collected = parts.iter().any(|name| self.collected.contains(name));
         match (asked.is_empty(), is_collected) {
             (true, false) => Ok(Some(Rendered::Text(rendered))),
-            (false, _) => {
+            (false, false) => {
                 self.with_secrets(&rendered, &asked).map(|text| Some(Rendered::Secret(text)))
             }
-            (true, true) => match collected::names_in(&rendered, &self.collected) {
-                // The name may be in a branch that was not taken.
-                Some(names) if names.is_empty() => Ok(Some(Rendered::Text(rendered))),
-                Some(_) => Ok(Some(Rendered::Collected(rendered))),
-                None => Err(Refusal::Because {
-                    code: Code::WrongValue,
-                    what:
-                        "collected values are put where they are named: they cannot be changed here"
-                            .to_owned(),
-                    hint: Some("change them in the SQL around them".to_owned()),
-                }),
-            },
+            (true, true) if self.are_plain(text) => Ok(Some(Rendered::Collected(rendered))),
+            (true, true) => Err(Refusal::Because {
+                code: Code::WrongValue,
+                what:
+                    "collected values are put where they are named: they cannot be changed or compared"
+                        .to_owned(),
+                hint: Some("write `{{ name }}`, and compute in the SQL around it".to_owned()),
+            }),
+            (false, true) => Err(Refusal::Because {
+                code: Code::NotAllowed,
+                what: "a secret cannot stand beside collected values".to_owned(),
+                hint: None,
+            }),
         }
+    }
+
+    /// Whether nothing is done to collected values: each stands by itself, as `{{ name }}` or `{{ name | default(…) }}`.
+    fn are_plain(&self, text: &str) -> bool {
+        expressions(text).all(|expression| {
+            let whole = format!("{{{{{expression}}}}}");
+            let Ok(template) = self.environment.template_from_str(&whole) else { return false };
+            let names = template.undeclared_variables(false);
+            let mut collected = names.iter().filter(|name| self.collected.contains(*name));
+            let Some(name) = collected.next() else { return true };
+            let expression = expression.trim_matches('-').trim();
+            let rest = expression.strip_prefix(name.as_str()).map(str::trim_start);
+            rest.is_some_and(|rest| {
+                let filter = rest.strip_prefix('|').map(str::trim_start);
+                let default = filter.and_then(|filter| filter.strip_prefix("default"));
+                rest.is_empty()
+                    || default.is_some_and(|default| {
+                        // No further filter behind it.
+                        collected.next().is_none() && !default.contains('|')
+                    })
+            })
+        })
     }
 
     /// Puts secrets in the place of their marks.
@@ -271,103 +277,6 @@ impl Templates {
     }
 }
 
-fn undefined<'a>(missing: &[&String], known: impl Iterator<Item = &'a str> + Clone) -> Refusal {
-    let list: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
-    let noun = if missing.len() == 1 { "variable" } else { "variables" };
-    let way_out = format!(
-        "set it under `vars`, with `--var {0}=…`, or write `{{{{ {0} | default('…') }}}}`",
-        missing[0]
-    );
-    Refusal::Because {
-        code: Code::UnknownName,
-        what: format!(
-            "the {noun} {} {} not defined",
-            list.join(", "),
-            if missing.len() == 1 { "is" } else { "are" }
-        ),
-        hint: Some(format!("{}; {way_out}", known_names(missing[0], known))),
-    }
-}
-
-/// A flow is somebody's file, the environment is the caller's: who calls says what the file may see.
-fn not_allowed(name: &str) -> Refusal {
-    let what = format!("the flow reads the environment variable `{name}`, which it may not");
-    let hint = format!("if that is meant, call with `--env {name}`");
-    Refusal::Because { code: Code::NotAllowed, what, hint: Some(hint) }
-}
-
-fn unset(name: &str) -> Refusal {
-    let what = format!("the environment variable `{name}` is not set");
-    let hint = format!("set it, or write `{{{{ env.{name} | default('…') }}}}`");
-    Refusal::Because { code: Code::UnknownName, what, hint: Some(hint) }
-}
-
-/// The text as the template language has it: `{{ secret:scope/key }}` is our own spelling.
-///
-/// Refuses what is no expression. Statements could loop and grow without bound, and a flow's value needs none.
-fn plain_spelling(text: &str) -> Result<String, Refusal> {
-    let mut spelt = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        spelt.push_str(&rest[..at]);
-        rest = &rest[at..];
-        if rest.starts_with("{%") {
-            return Err(Refusal::Because {
-                code: Code::WrongValue,
-                what: "`{% … %}` is no part of a flow's templates".to_owned(),
-                hint: Some("write an expression: `{{ a if b else c }}`".to_owned()),
-            });
-        }
-        let end = match rest.get(..2) {
-            Some("{#") => "#}",
-            Some("{{") => "}}",
-            _ => {
-                spelt.push('{');
-                rest = &rest[1..];
-                continue;
-            }
-        };
-        let behind = after(&rest[2..], end)?;
-        let whole = &rest[..rest.len() - behind.len()];
-        match own_secret(whole).filter(|_| end == "}}") {
-            Some(name) => spelt.push_str(&format!("{{{{ secret('{name}') }}}}")),
-            None => spelt.push_str(whole),
-        }
-        rest = behind;
-    }
-    spelt.push_str(rest);
-    Ok(spelt)
-}
-
-/// The name in `{{ secret:scope/key }}`.
-fn own_secret(expression: &str) -> Option<String> {
-    let inner = expression.strip_prefix("{{")?.strip_suffix("}}")?;
-    let tail = inner.trim().strip_prefix("secret")?.trim_start().strip_prefix(':')?;
-    Some(tail.trim().replace(['\'', '\\'], "?"))
-}
-
-/// What follows `end`, quoted texts skipped; nothing where `end` is missing.
-fn after<'a>(text: &'a str, end: &str) -> Result<&'a str, Refusal> {
-    let mut quote = None;
-    for (index, c) in text.char_indices() {
-        match quote {
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if end == "}}" && (c == '\'' || c == '"') => quote = Some(c),
-            None if text[index..].starts_with(end) => return Ok(&text[index + end.len()..]),
-            None if end == "}}" && c == '*' => {
-                return Err(Refusal::Because {
-                    code: Code::WrongValue,
-                    what: "`*` is no part of a flow's templates".to_owned(),
-                    hint: None,
-                });
-            }
-            None => {}
-        }
-    }
-    Ok("")
-}
-
 /// Replaces within bounds: repeated, it would grow a text without any.
 fn replace(text: &str, from: &str, to: &str) -> Result<String, minijinja::Error> {
     let grown = text.len().saturating_add(text.matches(from).count().saturating_mul(to.len()));
@@ -378,117 +287,5 @@ fn replace(text: &str, from: &str, to: &str) -> Result<String, minijinja::Error>
     Ok(text.replace(from, to))
 }
 
-/// The library's words without its own place, which is always `<string>`.
-fn words(error: &minijinja::Error) -> String {
-    match error.detail() {
-        Some(detail) => detail.to_owned(),
-        None => error.kind().to_string(),
-    }
-}
-
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::*;
-
-    fn rendered(text: &str) -> Result<Option<Rendered>, Refusal> {
-        let env = BTreeMap::from([
-            ("ZONE".to_owned(), Some("eu".to_owned())),
-            ("UNSET".to_owned(), None),
-        ]);
-        let secret = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let variables = BTreeMap::from([
-            secret("WASMHOST_SECRET_A_B_1", "p'w{{"),
-            secret("WASMHOST_SECRET_LONE", "other\n"),
-            secret("WASMHOST_SECRET_EMPTY", "\n"),
-        ]);
-        let secrets = Secrets { variables, folder: None };
-        let mut templates = Templates::new("r1", "2026-08-01", env, secrets);
-        templates.set("month", Value::from("2013-01"));
-        templates.set("n", Value::from(3));
-        templates.render(text)
-    }
-
-    fn render(text: &str) -> Result<Option<String>, Refusal> {
-        rendered(text).map(|rendered| {
-            rendered.map(|rendered| match rendered {
-                Rendered::Text(text) | Rendered::Collected(text) => text,
-                Rendered::Secret(secret) => panic!("{secret}"),
-            })
-        })
-    }
-
-    #[test]
-    fn secrets_are_shown_as_they_are_named_and_given_as_they_are() {
-        for (text, shown, value) in [
-            ("{{ secret('a/b-1') }}", "{{ secret:a/b-1 }}", "p'w{{"),
-            ("{{secret:a/b-1}}", "{{ secret:a/b-1 }}", "p'w{{"),
-            (
-                "{{ month }} {{ secret: lone }}:{{ secret('a/b-1') ~ n }} {x",
-                "2013-01 {{ secret:lone }}:{{ secret:a/b-1 }}3 {x",
-                "2013-01 other:p'w{{3 {x",
-            ),
-            ("{{ secret('a/b-1') | upper }}", "{{ secret:a/b-1 }}", "p'w{{"),
-        ] {
-            let Ok(Some(Rendered::Secret(secret))) = rendered(text) else { panic!("{text}") };
-            assert_eq!((secret.to_string().as_str(), secret.reveal()), (shown, value), "{text}");
-            assert!(!secret.redact(value).contains("p'w"), "{text}");
-        }
-        for (text, code) in [
-            ("{{ secret('no/such') }}", Code::NotFound),
-            ("{{ secret:empty }}", Code::NotFound),
-            ("{{ secret:../x }}", Code::NotFound),
-            ("{{ secret:a'b }}", Code::NotFound),
-            ("{{ secret('lone') | replace('0', '7') }}", Code::WrongValue),
-            ("{{ secret('lone')[1] }}", Code::WrongValue),
-            ("{{ 'a' if secret('no/such') == 'y' else 'b' }}", Code::WrongValue),
-            ("{{ secret('lone') | trim('\u{fdd0}') }}", Code::WrongValue),
-        ] {
-            let Err(Refusal::Because { code: found, .. }) = rendered(text) else {
-                panic!("{text}")
-            };
-            assert_eq!(found, code, "{text}");
-        }
-    }
-
-    #[test]
-    fn expressions_are_rendered_and_plain_text_is_left_alone() {
-        for (text, expected) in [
-            ("flights-{{ month }}.csv", Some("flights-2013-01.csv")),
-            ("{{ x | default('a') }}/{{ logical_date }}", Some("a/2026-08-01")),
-            ("{{ 'many' if n > 2 else 'few' }}\n", Some("many\n")),
-            ("<{{ '{{ & {%' }}>", Some("<{{ & {%>")),
-            ("{{ logical_date | replace('-', '/') }}*", Some("2026/08/01*")),
-            ("{{ env.ZONE }}/{{ env.UNSET | default('x') }}", Some("eu/x")),
-            ("{a} % }} {", None),
-        ] {
-            assert_eq!(render(text).unwrap().as_deref(), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn refusals_name_the_variable_or_the_feature() {
-        let code = |text: &str| match render(text).unwrap_err() {
-            Refusal::Because { code, .. } => code,
-            Refusal::Follows => panic!("no reason"),
-        };
-        let Refusal::Because { what, hint, .. } = render("{{ mnth }}").unwrap_err() else {
-            panic!("no reason")
-        };
-        assert!(what.contains("`mnth`") && hint.unwrap().contains("did you mean `month`?"));
-        assert_eq!(code("{{ env.HOME }}"), Code::NotAllowed);
-        assert_eq!(code("{{ env.HOME | default('a') }}"), Code::NotAllowed);
-        assert_eq!(code("{{ env['HOME'] }}"), Code::WrongValue);
-        assert_eq!(code("{{ env.UNSET }}"), Code::UnknownName);
-        assert_eq!(code("{% for x in y %}{% endfor %}"), Code::WrongValue);
-        for bad in
-            ["{{ 'x' * 3 }}", "{{ month | list }}", "{{ n | replace('3', 'x' ~ month) * 2 }}"]
-        {
-            assert_eq!(code(bad), Code::WrongValue, "{bad}");
-        }
-        let growth = "| replace('x', 'xxxxxxxxxxxxxxxx')".repeat(12);
-        assert_eq!(code(&format!("{{{{ 'x' {growth} }}}}")), Code::WrongValue);
-        assert_eq!(code("{{ month"), Code::WrongValue);
-        assert_eq!(code("{{ range(10) }}"), Code::WrongValue);
-    }
-}
+mod tests;
