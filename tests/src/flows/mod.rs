@@ -4,6 +4,7 @@ mod capabilities;
 mod mutate;
 mod schema;
 mod show;
+mod spellings;
 
 use std::collections::BTreeMap;
 use std::fs;
