@@ -197,8 +197,8 @@ pub(super) struct NoSecret {
 }
 
 impl Secrets {
-    /// The secret of this name. A line break at the end of its file is none of it.
-    pub(super) fn find(&self, name: &str) -> Result<String, NoSecret> {
+    /// The secret of this name, and the variable that it is from, if it is from one. A line break at the end of its file is none of it.
+    pub(super) fn find(&self, name: &str) -> Result<(String, Option<String>), NoSecret> {
         let plain = |part: &str| {
             !part.is_empty()
                 && !part.starts_with('.')
@@ -215,7 +215,9 @@ impl Secrets {
         let variable =
             format!("{SECRET_VARIABLE}{}", name.chars().map(underscored).collect::<String>());
         let file = self.folder.as_ref().map(|folder| folder.join(name));
-        let found = match file.as_ref().filter(|file| file.is_file()) {
+        let in_file = file.as_ref().filter(|file| file.is_file());
+        let from = in_file.is_none().then(|| variable.clone());
+        let found = match in_file {
             Some(file) => Some(fs::read_to_string(file).map_err(|error| NoSecret {
                 what: format!("the secret `{name}` cannot be read: {}: {error}", file.display()),
                 hint: "a secret is a file of UTF-8 text".to_owned(),
@@ -227,7 +229,7 @@ impl Secrets {
             text.strip_suffix('\r').unwrap_or(text).to_owned()
         });
         match found {
-            Some(text) if !text.is_empty() => Ok(text),
+            Some(text) if !text.is_empty() => Ok((text, from)),
             Some(_) => Err(NoSecret {
                 what: format!("the secret `{name}` is empty"),
                 hint: "leave the field out where there is nothing to say".to_owned(),

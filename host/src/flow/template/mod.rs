@@ -17,6 +17,7 @@ use minijinja::syntax::SyntaxConfig;
 
 pub(super) use self::refusal::Refusal;
 use self::refusal::not_allowed;
+use self::refusal::one_variable;
 use self::refusal::undefined;
 use self::refusal::unset;
 use self::refusal::words;
@@ -57,6 +58,8 @@ const MARK: char = '\u{fdd0}';
 #[derive(Debug)]
 pub(super) struct Templates {
     secrets: Secrets,
+    /// Variables that secrets are from, and the names of those secrets.
+    variables: BTreeMap<String, String>,
     /// The names of secrets that the text at hand asks for.
     asked: Arc<Mutex<Vec<String>>>,
     environment: Environment<'static>,
@@ -109,7 +112,8 @@ impl Templates {
         ]);
         let (refused, used) = (BTreeSet::new(), BTreeSet::new());
         let collected = BTreeSet::new();
-        Self { environment, values, env, refused, used, secrets, asked, collected }
+        let variables = BTreeMap::new();
+        Self { environment, values, env, refused, used, secrets, variables, asked, collected }
     }
 
     /// Declares names that stand for values of the data.
@@ -245,7 +249,7 @@ impl Templates {
     }
 
     /// Puts secrets in the place of their marks.
-    fn with_secrets(&self, rendered: &str, asked: &[String]) -> Result<Sensitive, Refusal> {
+    fn with_secrets(&mut self, rendered: &str, asked: &[String]) -> Result<Sensitive, Refusal> {
         let changed = || {
             let what =
                 "a secret is put where it is named: it cannot be changed or compared".to_owned();
@@ -266,9 +270,15 @@ impl Templates {
             let Some(name) = part.parse().ok().and_then(|at: usize| asked.get(at)) else {
                 return Err(changed());
             };
-            let secret = self.secrets.find(name).map_err(|NoSecret { what, hint }| {
+            let (secret, from) = self.secrets.find(name).map_err(|NoSecret { what, hint }| {
                 Refusal::Because { code: Code::NotFound, what, hint: Some(hint) }
             })?;
+            if let Some(variable) = from {
+                let first = self.variables.entry(variable).or_insert_with_key(|_| name.clone());
+                if first != name {
+                    return Err(one_variable(first, name));
+                }
+            }
             shown.push_str(&format!("{{{{ secret:{name} }}}}"));
             value.push_str(&secret);
             secrets.push(secret);

@@ -63,6 +63,15 @@ pub(super) fn unset(name: &str) -> Refusal {
     Refusal::Because { code: Code::UnknownName, what, hint: Some(hint) }
 }
 
+/// Variables have fewer characters than names of secrets: which of the two was meant by its value nobody can say.
+pub(super) fn one_variable(first: &str, second: &str) -> Refusal {
+    Refusal::Because {
+        code: Code::Contradiction,
+        what: format!("the secrets `{first}` and `{second}` would be one variable"),
+        hint: Some("give one of them another name, or keep them in files (`--secrets`)".to_owned()),
+    }
+}
+
 /// The library's words without its own place, which is always `<string>`.
 pub(super) fn words(error: &minijinja::Error) -> String {
     match error.detail() {

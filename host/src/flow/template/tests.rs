@@ -47,6 +47,7 @@ fn secrets_are_shown_as_they_are_named_and_given_as_they_are() {
         assert!(!secret.redact(value).contains("p'w"), "{text}");
     }
     for (text, code) in [
+        ("{{ secret('a/b-1') }}{{ secret('a-b/1') }}", Code::Contradiction),
         ("{{ secret('no/such') }}", Code::NotFound),
         ("{{ secret:empty }}", Code::NotFound),
         ("{{ secret:../x }}", Code::NotFound),
