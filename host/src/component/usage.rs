@@ -25,6 +25,20 @@ pub struct Usage {
     pub log_lines_dropped: u64,
 }
 
+impl Usage {
+    /// What another opening of the same component has used as well.
+    pub fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.busy_ms += other.busy_ms;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.memory_bytes_peak = self.memory_bytes_peak.max(other.memory_bytes_peak);
+        self.instances += other.instances;
+        self.log.extend(other.log);
+        self.log_lines_dropped += other.log_lines_dropped;
+    }
+}
+
 /// A line that a guest logged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {

@@ -55,7 +55,6 @@ pub(super) fn table(
     table: Located<String>,
 ) -> Option<Located<Location>> {
     let mut plain = true;
-    let schema = schema.filter(|schema| !schema.value.trim().is_empty());
     for name in schema.iter().chain([&table]) {
         let text = name.value.as_str();
         if text.starts_with('.') || text.contains(['/', '\\', '\0']) || text.contains("://") {

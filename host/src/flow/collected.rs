@@ -2,35 +2,36 @@
 //! `{{ name }}` where the list of them stands.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 
 use serde_json::Value;
+use sqlparser::dialect::GenericDialect;
+use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::Tokenizer;
 
+use super::node::Entry;
+use super::node::Mark;
 use super::node::Node;
 use super::node::Shape;
 use super::open::Fields;
 use super::report::Report;
 use super::report::Spot;
+use super::reserved::COLLECTED;
 use super::scope::Scope;
 use super::vars::refused_name;
 use crate::problem::Code;
 use crate::problem::known_names;
 
-/// What stands for the values in a text of SQL: their name, between two of these. Unicode reserves the character for such use
-/// within a program.
-const MARK: char = '\u{fdd1}';
-
 /// What a template with the name renders to.
 pub(super) fn mark(name: &str) -> String {
-    format!("{MARK}{name}{MARK}")
+    format!("{COLLECTED}{name}{COLLECTED}")
 }
 
 /// A configuration with `values` in the place of names, wherever it has texts.
 #[must_use]
 pub fn with_collected(config: &Value, values: &impl Fn(&str) -> Option<String>) -> Value {
     match config {
-        Value::String(text) if text.contains(MARK) => {
-            let parts = text.split(MARK).enumerate().map(|(at, part)| match at % 2 {
+        Value::String(text) if text.contains(COLLECTED) => {
+            let parts = text.split(COLLECTED).enumerate().map(|(at, part)| match at % 2 {
                 0 => part.to_owned(),
                 _ => values(part).unwrap_or_else(|| mark(part)),
             });
@@ -49,63 +50,93 @@ pub fn with_collected(config: &Value, values: &impl Fn(&str) -> Option<String>) 
 #[must_use]
 pub fn names_collected(config: &Value) -> bool {
     match config {
-        Value::String(text) => text.contains(MARK),
+        Value::String(text) => text.contains(COLLECTED),
         Value::Array(items) => items.iter().any(names_collected),
         Value::Object(fields) => fields.values().any(names_collected),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
+/// How the chains of a flow and of its destinations are called.
+const CHAINS: &[&str] = &["transforms", "transformations", "transform"];
+const DESTINATIONS: &[&str] = &["destinations", "destination", "outputs", "output", "target"];
+
 /// All names that `collect` steps of the file give, before anything else of it is read: texts are rendered first. What is no name
 /// is told where the step is read.
-pub(super) fn declared(tree: &Node) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    gather(tree, &mut names);
-    names.retain(|name| refused_name(name).is_none());
+pub(super) fn declared(tree: &Node) -> BTreeMap<String, Mark> {
+    let mut names = BTreeMap::new();
+    of_chains(tree, &mut names);
+    for destination in entries(tree).filter(|entry| DESTINATIONS.contains(&entry.key.as_str())) {
+        match &destination.value.shape {
+            Shape::List(items) => items.iter().for_each(|item| of_destination(item, &mut names)),
+            _ => of_destination(&destination.value, &mut names),
+        }
+    }
     names
 }
 
-fn gather(node: &Node, names: &mut BTreeSet<String>) {
-    match &node.shape {
-        Shape::List(items) => items.iter().for_each(|item| gather(item, names)),
-        Shape::Map(entries) => {
-            let text = |node: &Node, key: &str| match &node.shape {
-                Shape::Map(entries) => entries.iter().find_map(|entry| match &entry.value.shape {
-                    Shape::Text(text) if entry.key == key => Some(text.clone()),
-                    _ => None,
-                }),
-                _ => None,
-            };
-            if text(node, "type").is_some_and(|word| is_collect(&word)) {
-                names.extend(text(node, "as"));
-            }
-            for entry in entries {
-                if is_collect(&entry.key) {
-                    names.extend(text(&entry.value, "as"));
-                }
-                gather(&entry.value, names);
-            }
+fn of_destination(destination: &Node, names: &mut BTreeMap<String, Mark>) {
+    of_chains(destination, names);
+    let configured = entries(destination).filter(|entry| entry.key == "configure");
+    configured.for_each(|entry| of_chains(&entry.value, names));
+}
+
+fn of_chains(block: &Node, names: &mut BTreeMap<String, Mark>) {
+    for chain in entries(block).filter(|entry| CHAINS.contains(&entry.key.as_str())) {
+        let Shape::List(steps) = &chain.value.shape else { continue };
+        for step in steps {
+            let is_collect = |word: &str| word.trim().eq_ignore_ascii_case("collect");
+            let typed =
+                text(step, "type").is_some_and(|(word, _)| is_collect(word)).then_some(step);
+            let short =
+                entries(step).find(|entry| is_collect(&entry.key)).map(|entry| &entry.value);
+            let named = typed.into_iter().chain(short).filter_map(|block| text(block, "as"));
+            let named = named.filter(|(name, _)| refused_name(name).is_none());
+            names.extend(named.map(|(name, at)| (name.to_owned(), at)));
         }
-        _ => {}
     }
 }
 
-fn is_collect(word: &str) -> bool {
-    word.trim().eq_ignore_ascii_case("collect")
+fn entries(node: &Node) -> impl Iterator<Item = &Entry> {
+    match &node.shape {
+        Shape::Map(entries) => entries.iter(),
+        _ => [].iter(),
+    }
 }
 
-/// Tells of names that variables have as well: what `{{ name }}` means would depend on who reads it.
+fn text<'a>(block: &'a Node, key: &str) -> Option<(&'a str, Mark)> {
+    entries(block).find_map(|entry| match &entry.value.shape {
+        Shape::Text(text) if entry.key == key => Some((text.as_str(), entry.value.at)),
+        _ => None,
+    })
+}
+
+/// Tells of names that variables of the flow have as well: what `{{ name }}` means would depend on who reads it.
 pub(super) fn judge_names(
     report: &Report,
-    tree: &Node,
-    names: &BTreeSet<String>,
-    vars: &BTreeMap<String, String>,
+    names: &BTreeMap<String, Mark>,
+    is_variable: impl Fn(&str) -> bool,
 ) {
-    for name in names.iter().filter(|name| vars.contains_key(*name)) {
+    for (name, at) in names.iter().filter(|(name, _)| is_variable(name)) {
         let what = format!("`{name}` is a variable, and the name of collected values as well");
-        let spot = Spot { at: tree.at, path: format!("vars.{name}") };
+        let spot = Spot { at: *at, path: "as".to_owned() };
         report.add_hint(Code::Contradiction, &spot, what, "give one of them another name");
     }
+}
+
+/// Whether each name in the text is a token of its own, as the engine reads it: within a literal, a comment or a quoted name, a value
+/// could end that, and go on as SQL.
+fn are_tokens(text: &str) -> Result<bool, String> {
+    let mut word = "collected".to_owned();
+    while text.contains(&word) {
+        word.push('_');
+    }
+    let parts = text.split(COLLECTED).enumerate();
+    let parts: Vec<_> = parts.map(|(at, part)| if at % 2 == 0 { part } else { &word }).collect();
+    let tokens = Tokenizer::new(&GenericDialect {}, &parts.concat()).tokenize();
+    let tokens = tokens.map_err(|error| error.to_string())?;
+    let is_name = |token: &&Token| matches!(token, Token::Word(one) if one.value == word && one.quote_style.is_none());
+    Ok(tokens.iter().filter(is_name).count() == parts.len() / 2)
 }
 
 impl Scope<'_> {
@@ -138,19 +169,21 @@ impl Scope<'_> {
     /// The SQL of a step.
     pub(super) fn sql(&self, fields: &Fields<'_>, name: &'static str) -> Option<String> {
         let sql = fields.step_sql(name)?;
-        self.knows(&sql.value, &sql.spot).then_some(sql.value)
+        (self.knows(&sql.value, &sql.spot) && self.is_sound(&sql.value, &sql.spot))
+            .then_some(sql.value)
     }
 
     /// Several texts of it.
     pub(super) fn sqls(&self, fields: &Fields<'_>, name: &'static str) -> Option<Vec<String>> {
         let sqls = fields.step_sqls(name)?;
-        sqls.value.iter().all(|sql| self.knows(sql, &sqls.spot)).then_some(sqls.value)
+        let is_good = |sql: &String| self.knows(sql, &sqls.spot) && self.is_sound(sql, &sqls.spot);
+        sqls.value.iter().all(is_good).then_some(sqls.value)
     }
 
     /// Whether steps before collect what the text names; that they do not is told.
     fn knows(&self, text: &str, spot: &Spot) -> bool {
         let collected = self.collected.borrow();
-        let mut names = text.split(MARK).skip(1).step_by(2);
+        let mut names = text.split(COLLECTED).skip(1).step_by(2);
         let Some(missing) = names.find(|name| !collected.iter().any(|known| known == name)) else {
             return true;
         };
@@ -160,6 +193,23 @@ impl Scope<'_> {
             false => known_names("", collected.iter().map(String::as_str)),
         };
         self.report.add_hint(Code::UnknownName, spot, what, hint);
+        false
+    }
+
+    /// Whether the names in the text stand where values can; that they do not is told.
+    fn is_sound(&self, text: &str, spot: &Spot) -> bool {
+        if !text.contains(COLLECTED) {
+            return true;
+        }
+        let (what, hint) = match are_tokens(text) {
+            Ok(true) => return true,
+            Ok(false) => {
+                let what = "collected values cannot stand within a literal, a comment or a name";
+                (what.to_owned(), "write `{{ name }}` by itself, as in `country IN ({{ name }})`")
+            }
+            Err(error) => (format!("this is no SQL: {error}"), "mend it"),
+        };
+        self.report.add_hint(Code::WrongValue, spot, what, hint);
         false
     }
 }

@@ -205,7 +205,10 @@ fn location(
         None => None,
     };
     let (path, schema, table) = (fields.text("path"), fields.text("schema"), fields.text("table"));
-    match (fields.get("path"), fields.get("schema"), fields.get("table")) {
+    // A blank schema is none.
+    let is_blank = schema.as_ref().is_some_and(|schema| schema.value.trim().is_empty());
+    let schema_set = fields.get("schema").filter(|_| !is_blank);
+    match (fields.get("path"), schema_set, fields.get("table")) {
         (Some(_), None, None) => base::below(report, folder, connection, base, path?),
         (Some(_), _, _) => {
             let what = "`path` and `schema` with `table` are two ways to say where";

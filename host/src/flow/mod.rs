@@ -39,6 +39,7 @@ mod projection;
 mod properties;
 mod read;
 mod report;
+mod reserved;
 mod rule;
 mod rule_blocks;
 mod rules;

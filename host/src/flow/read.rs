@@ -30,6 +30,7 @@ use super::open::Fields;
 use super::places::Folder;
 use super::report::Report;
 use super::report::Spot;
+use super::reserved;
 use super::rules;
 use super::scope::Scope;
 use super::sensitive::Secrets;
@@ -87,6 +88,7 @@ pub(super) fn read_bytes(
         Err(problem) => return Err(vec![*problem]),
     };
     repeated.into_iter().for_each(|problem| report.take(problem));
+    reserved::judge(&report, &tree, "");
     let mut templates = Templates::new(
         context.run_id.as_str(),
         &context.logical_date.format("%Y-%m-%d").to_string(),
@@ -95,7 +97,7 @@ pub(super) fn read_bytes(
     );
     let vars = vars::declare(&report, &tree, context, &mut templates);
     let collected = collected::declared(&tree);
-    collected::judge_names(&report, &tree, &collected, &vars);
+    collected::judge_names(&report, &collected, |name| vars::is_known(&tree, context, name));
     templates.collect(&collected);
     render(&report, &mut tree, &mut templates);
     vars::check_given(&report, &tree, context, &templates);

@@ -75,6 +75,7 @@ fn steps() -> Value {
         {"type": "distinct"},
         {"type": "drop_duplicates"},
         {"type": "checkpoint"},
+        {"type": "collect", "column": "a", "as": "v"},
     ])
 }
 

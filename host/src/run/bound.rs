@@ -20,6 +20,8 @@ use crate::run::chain::Items;
 use crate::run::chain::Room;
 use crate::run::error::RunError;
 use crate::run::live::Working;
+use crate::sandbox::Breach;
+use crate::sandbox::SandboxError;
 use crate::sandbox::TransformPool;
 
 /// How the steps are opened with the values that are known by then.
@@ -48,23 +50,47 @@ impl Bound {
 
     /// Opens the steps with the values.
     fn bind(&self) -> Result<Arc<TransformPool>, RunError> {
-        let pool = Arc::new((self.open)()?);
+        let pool = Arc::new((self.open)().map_err(|error| self.beyond(error))?);
         let (planned, opened) = (self.planned.pool.opened(), pool.opened());
         let columns = |schema: &SchemaRef| {
-            let column = |field: &arrow::datatypes::FieldRef| {
-                (field.name().clone(), field.data_type().clone())
-            };
-            schema.fields().iter().map(column).collect::<Vec<_>>()
+            let fields = schema.fields().iter();
+            fields
+                .map(|field| format!("{} {}", field.name(), field.data_type()))
+                .collect::<Vec<_>>()
         };
-        let agrees = columns(&planned.output) == columns(&opened.output)
-            && (&planned.reasons, planned.row_effect) == (&opened.reasons, opened.row_effect);
-        if !agrees {
-            let what = "with the values that were collected, its columns have other types than without any";
+        let (before, now) = (columns(&planned.output), columns(&opened.output));
+        if before != now
+            || (&planned.reasons, planned.row_effect) != (&opened.reasons, opened.row_effect)
+        {
+            let differ = |all: &[String], others: &[String]| {
+                let own = all.iter().filter(|column| !others.contains(column)).cloned();
+                own.collect::<Vec<_>>().join(", ")
+            };
+            let what = format!(
+                "with the collected values it gives other columns than were planned: {}, not {}",
+                differ(&now, &before),
+                differ(&before, &now)
+            );
             let hint = "cast what is computed of them, as in `CAST(… AS BIGINT)`";
-            let problem = Problem::new(Code::Schema, self.at.clone(), what).hint(hint);
-            return Err(RunError::Problems(vec![problem]));
+            return Err(self.wrong(what, hint));
         }
         Ok(Arc::clone(self.pool.get_or_init(|| pool)))
+    }
+
+    /// A limit that the values have broken is a matter of the step that names them.
+    fn beyond(&self, error: RunError) -> RunError {
+        match &error {
+            RunError::Sandbox(SandboxError { breach: breach @ Breach::Limit { .. }, .. }) => {
+                let what = format!("with the collected values, {breach}");
+                self.wrong(what, "collect fewer, or join instead")
+            }
+            _ => error,
+        }
+    }
+
+    fn wrong(&self, what: String, hint: &str) -> RunError {
+        let problem = Problem::new(Code::Data, self.at.clone(), what).hint(hint);
+        RunError::Problems(vec![problem])
     }
 }
 

@@ -29,6 +29,9 @@ use crate::spool::Spool;
 /// How many bytes the different values may take: they become a text of SQL.
 const VALUES_BYTES_MAX: usize = 1 << 20;
 
+/// How many bytes a configuration may take with the values in it: it is parsed, and what it is parsed into is larger.
+pub(super) const FILLED_BYTES_MAX: usize = 4 << 20;
+
 /// Values by name that the steps of a chain may use, those of the chain before it among them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Collected(BTreeMap<String, Arc<Values>>);
@@ -63,8 +66,7 @@ impl Collected {
     /// The values of a name in SQL: what stands in for them until they are known, then their list.
     pub(super) fn sql(&self, name: &str) -> Option<String> {
         let values = self.0.get(name)?;
-        let stands_in = || format!("arrow_cast(NULL, '{}')", values.data_type);
-        Some(values.list.get().cloned().unwrap_or_else(stands_in))
+        Some(values.list.get().cloned().unwrap_or_else(|| values.nothing()))
     }
 
     /// A step that gathers a column of such rows under a name that is known from now on.
@@ -90,6 +92,13 @@ impl Collected {
         let values = Arc::new(Values { data_type, list: OnceLock::new() });
         self.0.insert(name.to_owned(), Arc::clone(&values));
         Ok(Collect { values, name: name.to_owned(), column: position, values_max, at: at.clone() })
+    }
+}
+
+impl Values {
+    /// The list of no value.
+    fn nothing(&self) -> String {
+        format!("arrow_cast(NULL, '{}')", self.data_type)
     }
 }
 
@@ -144,10 +153,13 @@ impl Holding for Collecting {
         let values = converter.convert_rows(seen.iter().map(|row| parser.parse(row)));
         let list = values.and_then(|values| match values.as_slice() {
             [values] if !values.is_empty() => list(values),
-            // In it there is nothing.
-            _ => Ok("NULL".to_owned()),
+            // In it there is nothing, of the column's type.
+            _ => Ok(collect.values.nothing()),
         });
-        let list = list.map_err(RunError::arrow("collect"))?;
+        let list = list.map_err(|error| {
+            let what = format!("a value of `{}` has no text in SQL: {error}", collect.name);
+            RunError::Problems(vec![Problem::new(Code::Data, collect.at.clone(), what)])
+        })?;
         // A chain runs once: whoever set it before would have been this step.
         collect.values.list.get_or_init(|| list);
         for batch in rows.drain()? {
@@ -159,14 +171,23 @@ impl Holding for Collecting {
     }
 }
 
-/// Whether SQL has a text for every value of the type.
+/// Whether SQL has a text for the values of the type.
 fn is_literal(data_type: &DataType) -> bool {
     data_type.is_numeric()
-        || data_type.is_temporal()
-        || matches!(data_type, DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8)
+        || matches!(
+            data_type,
+            DataType::Boolean
+                | DataType::Utf8
+                | DataType::LargeUtf8
+                | DataType::Date32
+                | DataType::Date64
+                | DataType::Time32(_)
+                | DataType::Time64(_)
+                | DataType::Timestamp(..)
+        )
 }
 
-/// Values, none of them NULL, as a list in SQL.
+/// Values, none of them NULL, as a list in SQL: each is of the column's type, and none joins what stands before or behind it.
 fn list(values: &ArrayRef) -> Result<String, ArrowError> {
     let texts = cast(values, &DataType::Utf8)?;
     let data_type = values.data_type();
@@ -175,15 +196,10 @@ fn list(values: &ArrayRef) -> Result<String, ArrowError> {
         match data_type {
             DataType::Utf8 => quoted,
             DataType::Boolean => text.to_owned(),
-            // The smallest number has no spelling of its own: minus is an operator.
-            DataType::Int8
-            | DataType::Int16
-            | DataType::Int32
-            | DataType::UInt8
-            | DataType::UInt16
-            | DataType::UInt32 => text.to_owned(),
+            // What SQL takes for whole numbers; less than none is written by an operator.
+            DataType::Int64 if !text.starts_with('-') => text.to_owned(),
             _ => format!("arrow_cast({quoted}, '{data_type}')"),
         }
     });
-    Ok(literals.collect::<Vec<_>>().join(", "))
+    Ok(format!(" {} ", literals.collect::<Vec<_>>().join(", ")))
 }

@@ -20,6 +20,7 @@ use crate::plan::facts::SourceFacts;
 use crate::plan::facts::Stock;
 use crate::plan::quarantine;
 use crate::run::READ_ROWS;
+use crate::run::asked::Asking;
 use crate::run::asked::asked;
 use crate::run::collect::Collected;
 use crate::run::error::RunError;
@@ -47,6 +48,8 @@ pub(super) struct Gathered {
     pub(super) chains: Vec<Arc<LiveChain>>,
     pub(super) source: Known,
     pub(super) before: Before,
+    /// The queries of other sources.
+    pub(super) asked: Vec<Asking>,
 }
 
 /// Rows of the last run that succeeded, for rules that compare.
@@ -79,14 +82,18 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
     let others = others.collect::<Result<Vec<_>, _>>()?;
     let batch_rows =
         usize::try_from(limits.batch_rows).map_or(READ_ROWS, |rows| rows.min(READ_ROWS));
-    let references = others.iter().zip(&flow.other_sources).map(|(other, source)| {
+    let (mut references, mut asking) = (Vec::new(), Vec::new());
+    for (other, source) in others.iter().zip(&flow.other_sources) {
         let whole = reference(other, batch_rows);
-        match &source.query {
-            Some(query) => asked(whole, query, loaded.sql.as_ref(), context),
-            None => Ok(whole),
-        }
-    });
-    let references = references.collect::<Result<Vec<_>, _>>()?;
+        references.push(match &source.query {
+            Some(query) => {
+                let (asked, by) = asked(whole, query, loaded.sql.as_ref(), context)?;
+                asking.push(by);
+                asked
+            }
+            None => whole,
+        });
+    }
     let names: Vec<String> = others.iter().map(|other| other.name().to_owned()).collect();
     let opening = Opening {
         loaded: &loaded.components,
@@ -136,7 +143,8 @@ pub(super) fn gather(flow: &Flow, world: World, context: &Context) -> Result<Gat
         limits,
     };
     let chains = chains.into_iter().map(Arc::new).collect();
-    Ok(Gathered { facts, main: Arc::new(live), chains, source, before: before(flow, run_id)? })
+    let (main, before) = (Arc::new(live), before(flow, run_id)?);
+    Ok(Gathered { facts, main, chains, source, before, asked: asking })
 }
 
 fn known(source: &Known) -> SourceFacts {

@@ -180,7 +180,7 @@ async fn attempt(
         destination: destination.clone(),
         started_at,
     };
-    let Gathered { source, main, chains, before, .. } = gathered;
+    let Gathered { source, main, chains, before, asked, .. } = gathered;
     let quarantine = match &plan.quarantine {
         Some(to) => {
             let quarantine = Quarantine::open(to, mark(&DestinationName::quarantine())).await?;
@@ -257,8 +257,9 @@ async fn attempt(
         streamed = fanout.settle().await;
     }
     books.settle(&plan);
-    record.components =
-        std::iter::once(&main).chain(&chains).flat_map(|chain| chain.components()).collect();
+    let asked = asked.iter().map(asked::record);
+    let chains = std::iter::once(&main).chain(&chains).flat_map(|chain| chain.components());
+    record.components = asked.chain(chains).collect();
     books.record(&plan, record);
     if let Err(error) = streamed.and_then(|()| books.close(&plan)) {
         // Where a destination stopped taking rows, its own error is the reason.

@@ -1,5 +1,6 @@
 //! Opening a chain: its components are told what they will be given, and say what they make of it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ use crate::problem::Place;
 use crate::problem::Problem;
 use crate::run::bound::Bound;
 use crate::run::collect::Collected;
+use crate::run::collect::FILLED_BYTES_MAX;
 use crate::run::dedup::Dedup;
 use crate::run::error::RunError;
 use crate::run::joined::Joining;
@@ -290,6 +292,22 @@ pub(super) fn builtin(
 ) -> Box<dyn Fn() -> Result<TransformPool, RunError> + Send + Sync> {
     let (compiled, input) = (compiled.clone(), Arc::clone(input));
     Box::new(move || {
+        let (bytes, length) =
+            (Cell::new(0), |name: &str| collected.sql(name).map_or(0, |list| list.len()));
+        // Counted before it is built.
+        let _ = with_collected(&config, &|name| {
+            bytes.set(bytes.get() + length(name));
+            Some(String::new())
+        });
+        if let Some(at) = steps.first().filter(|_| bytes.get() > FILLED_BYTES_MAX) {
+            let what = format!(
+                "the collected values that it names have {} bytes of SQL; at most {FILLED_BYTES_MAX} are allowed",
+                bytes.get()
+            );
+            let hint = "name them less often, or join instead";
+            let problem = Problem::new(Code::Data, at.clone(), what).hint(hint);
+            return Err(RunError::Problems(vec![problem]));
+        }
         let config = with_collected(&config, &|name| collected.sql(name));
         let references = references.clone();
         TransformPool::open_beside(&compiled, &context, &config, &input, references)
@@ -302,7 +320,7 @@ fn of<O>(known: &Loaded, opened: O) -> ComponentFacts<O> {
     ComponentFacts { digest, descriptor: known.descriptor.clone(), opened }
 }
 
-fn working<P>(label: String, known: &Loaded, pool: P) -> Working<P> {
+pub(super) fn working<P>(label: String, known: &Loaded, pool: P) -> Working<P> {
     let component = known.compiled.component();
     Working {
         label,

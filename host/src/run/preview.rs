@@ -59,7 +59,7 @@ pub async fn preview(
     rows: usize,
 ) -> Result<Vec<Shown>, RunError> {
     let record = recording::begin(flow, run_id.clone(), world.now());
-    let Gathered { facts, main, chains, source, before } =
+    let Gathered { facts, main, chains, source, before, .. } =
         super::gathered(flow, world, &record).await?;
     let plan = resolve(flow, &facts).map_err(RunError::Problems)?;
     let folder = tempfile::tempdir().map_err(crate::storage::StorageError::io(

@@ -14,6 +14,10 @@ fn check(values: &str, keep: &str) -> Result<u64, String> {
         serde_json::json!(format!("SELECT id, {values} AS v FROM input"))
     );
     stage.put("f.yaml", &flow);
+    let checked = stage.command(&["check", "f.yaml"]);
+    if checked.code != 0 {
+        return Err(checked.stderr);
+    }
     let (code, evidence, said) = stage.run("f.yaml", &[]);
     match code {
         0 => Ok(count(&evidence, "/destinations/0/rows_written")),
@@ -23,13 +27,80 @@ fn check(values: &str, keep: &str) -> Result<u64, String> {
 
 #[test]
 fn types_that_sql_does_not_write_are_refused_by_name() {
-    for values in ["arrow_cast('a', 'Binary')", "make_array(id)", "named_struct('a', id)"] {
+    for values in [
+        "arrow_cast('a', 'Binary')",
+        "make_array(id)",
+        "named_struct('a', id)",
+        "arrow_cast(id, 'Duration(Second)')",
+        "INTERVAL '1 day'",
+    ] {
         let said = check(values, "true").unwrap_err();
         assert!(said.contains("f.yaml:5:5: transforms[1]: values of `v` are "), "{values}: {said}");
         assert!(said.contains("`cast` others before"), "{values}: {said}");
     }
     let said = check("id", "vs IN ({{ vs }})").unwrap_err();
     assert!(said.contains("transforms[2].expression: No field named vs"), "{said}");
+}
+
+#[test]
+fn values_stay_values_wherever_they_stand() {
+    // The list is a list, not a piece of text: it neither ends what it stands in nor joins what stands beside it.
+    let evil = "'x'' OR true --', '*/ OR true /*', '$$ OR true OR v = $$', '\" OR true --'";
+    let values = format!("make_array({evil})[id]");
+    assert_eq!(check(&values, "v IN ({{ vs }})"), Ok(4));
+    for (keep, code) in [
+        ("id = 1\n-- was: AND v IN ({{ vs }})", "comment"),
+        ("id = 1 /* AND v IN ({{ vs }}) */", "comment"),
+        ("v = '{{ vs }}'", "literal"),
+        ("v = $$ {{ vs }} $$", "literal"),
+        ("v = E'{{ vs }}'", "literal"),
+        ("\"{{ vs }}\" = 1", "name"),
+        ("a{{ vs }} = 1", "name"),
+        ("v = 'open {{ vs }}", "this is no SQL"),
+    ] {
+        let said = check(&values, keep).unwrap_err();
+        assert!(
+            said.contains("transforms[2].expression: ") && said.contains(code),
+            "{keep}: {said}"
+        );
+    }
+    for (data_type, right) in [("Int32", 2), ("Int64", 2), ("Float64", 2), ("Decimal128(9, 2)", 2)]
+    {
+        // One value, less than nothing.
+        let values = format!("arrow_cast(CASE WHEN id > 0 THEN -2 END, '{data_type}')");
+        assert_eq!(check(&values, "id > 0 -{{ vs }}"), Ok(right), "{data_type}");
+    }
+}
+
+#[test]
+fn no_values_are_a_list_of_their_type_and_mistakes_name_the_step() {
+    for data_type in
+        ["Utf8", "Int32", "Int64", "Decimal128(9, 2)", "Date32", "Timestamp(Second, None)"]
+    {
+        let values = format!("arrow_cast(NULL, '{data_type}')");
+        for keep in [
+            "v IN ({{ vs }})",
+            "v NOT IN ({{ vs }})",
+            "greatest({{ vs }}) > v",
+            "cardinality(make_array({{ vs }})) = 2",
+        ] {
+            assert_eq!(check(&values, keep), Ok(0), "{data_type}: {keep}");
+        }
+    }
+    for data_type in ["Int8", "Int32", "Int64", "UInt64", "Float32", "Utf8", "Boolean"] {
+        let values = format!("arrow_cast(id > 2, '{data_type}')");
+        let keep = format!("arrow_typeof(greatest({{{{ vs }}}})) = '{data_type}'");
+        assert_eq!(check(&values, &keep), Ok(4), "{data_type}");
+    }
+    let said = check("arrow_cast(id * 400000000, 'Date32')", "v IN ({{ vs }})").unwrap_err();
+    assert!(said.contains("f.yaml:5:5: transforms[1]: a value of `vs` has no text"), "{said}");
+    let long = "repeat(concat('x', id), 100000)";
+    let often = format!("v IN ({})", ["{{ vs }}"; 20].join(", "));
+    let said = check(long, &often).unwrap_err();
+    assert!(
+        said.contains("f.yaml:6:5: transforms[2]: the collected values that it names have "),
+        "{said}"
+    );
 }
 
 #[test]

@@ -139,10 +139,20 @@ fn a_query_of_another_source_gives_the_rows_that_steps_and_rules_name() {
         rows[1..].sort();
         assert_eq!(rows, right, "{steps}{rules}");
         assert_eq!(count(&evidence, "/rows_read"), 3, "{steps}{rules}");
+        let asked = &evidence["components"][0];
+        assert_eq!(
+            (asked["stage"].as_str(), asked["component"].as_str()),
+            (Some("sources.other.query"), Some("std:sql"))
+        );
+        // One to plan, one a reader.
+        assert_eq!(count(&evidence, "/components/0/usage/instances"), 2, "{steps}{rules}");
     }
     for (query, right) in [
         ("SELECT amont FROM source", "f.yaml:4:43: sources.other.query: No field named amont"),
-        ("SELECT country, 1 / (amount - 7) AS x FROM source", "ivide by zero"),
+        (
+            "SELECT country, 1 / (amount - 7) AS x FROM source",
+            "f.yaml:4:43: sources.other.query: component `std:sql`, process",
+        ),
     ] {
         stage.put("f.yaml", &flow(query, join, ""));
         let before = stage.rows("out");

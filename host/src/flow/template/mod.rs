@@ -24,6 +24,9 @@ use self::refusal::words;
 use self::spelling::expressions;
 use self::spelling::plain_spelling;
 use super::collected;
+use super::node::Mark;
+use super::reserved;
+use super::reserved::SECRET;
 use super::sensitive::NoSecret;
 use super::sensitive::Secrets;
 use super::sensitive::Sensitive;
@@ -49,10 +52,6 @@ pub(super) enum Rendered {
     /// It names values of the data: only SQL that is read after them may have it.
     Collected(String),
 }
-
-/// What stands for a secret while its text is rendered: its place among those named, between two of these. Unicode reserves the
-/// character for such use within a program.
-const MARK: char = '\u{fdd0}';
 
 /// Renders texts and remembers which variables they name.
 #[derive(Debug)]
@@ -101,7 +100,7 @@ impl Templates {
         environment.add_function("secret", move |name: String| {
             let mut asked = asking.lock().unwrap_or_else(PoisonError::into_inner);
             asked.push(name);
-            format!("{MARK}{}{MARK}", asked.len() - 1)
+            format!("{SECRET}{}{SECRET}", asked.len() - 1)
         });
         let undefined = |value: &Option<String>| value.clone().map_or(Value::UNDEFINED, Into::into);
         let set = env.iter().map(|(name, value)| (name.clone(), undefined(value)));
@@ -117,11 +116,11 @@ impl Templates {
     }
 
     /// Declares names that stand for values of the data.
-    pub(super) fn collect(&mut self, names: &BTreeSet<String>) {
-        for name in names {
+    pub(super) fn collect(&mut self, names: &BTreeMap<String, Mark>) {
+        for name in names.keys() {
             self.set(name, Value::from(collected::mark(name)));
         }
-        self.collected.clone_from(names);
+        self.collected = names.keys().cloned().collect();
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value) {
@@ -174,6 +173,18 @@ impl Templates {
         named.sort_unstable();
         if let Some(name) = named.iter().find(|name| !self.env.contains_key(**name)) {
             return Err(not_allowed(name));
+        }
+        let has_reserved = |name: &&String| {
+            let variable = self.values.get(*name).and_then(Value::as_str);
+            let of_env = name.strip_prefix("env.").and_then(|name| self.env[name].as_deref());
+            !self.collected.contains(*name) && variable.or(of_env).is_some_and(reserved::is_in)
+        };
+        if let Some(name) = parts.iter().find(has_reserved) {
+            return Err(Refusal::Because {
+                code: Code::WrongValue,
+                what: format!("the value of `{name}` {}", reserved::WHY),
+                hint: None,
+            });
         }
 
         let rendered = template
@@ -256,11 +267,11 @@ impl Templates {
             Refusal::Because { code: Code::WrongValue, what, hint: None }
         };
         // One that is asked for and does not stand there decided something.
-        if (0..asked.len()).any(|at| !rendered.contains(&format!("{MARK}{at}{MARK}"))) {
+        if (0..asked.len()).any(|at| !rendered.contains(&format!("{SECRET}{at}{SECRET}"))) {
             return Err(changed());
         }
         let (mut shown, mut value, mut secrets) = (String::new(), String::new(), Vec::new());
-        for (at, part) in rendered.split(MARK).enumerate() {
+        for (at, part) in rendered.split(SECRET).enumerate() {
             if at % 2 == 0 {
                 shown.push_str(part);
                 value.push_str(part);

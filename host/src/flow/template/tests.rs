@@ -17,7 +17,8 @@ fn rendered(text: &str) -> Result<Option<Rendered>, Refusal> {
     let mut templates = Templates::new("r1", "2026-08-01", env, secrets);
     templates.set("month", Value::from("2013-01"));
     templates.set("n", Value::from(3));
-    templates.collect(&["ids".to_owned()].into());
+    templates.collect(&BTreeMap::from([("ids".to_owned(), Mark::default())]));
+    templates.set("odd", Value::from("a\u{fdd1}ids\u{fdd1}"));
     templates.render(text)
 }
 
@@ -75,6 +76,8 @@ fn collected_values_stand_where_they_are_named_and_nothing_is_done_to_them() {
         assert_eq!(rendered(text), Ok(Some(Rendered::Collected(plain))), "{text}");
     }
     for bad in [
+        "{{ odd }}",
+        "{{ ids }} {{ odd }}",
         "{{ ids | upper }}",
         "{{ ids | lower }}",
         "{{ ids | trim }}",
