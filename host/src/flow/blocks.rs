@@ -138,6 +138,13 @@ pub(super) static STORAGE: Block = Block {
                 "spark.hadoop.fs.s3a.endpoint.region",
             ])
             .formats(&["s3"]),
+        field(
+            "profile",
+            Kind::Text,
+            "The profile of `~/.aws` that says what is not said here; it wins over keys in the environment.",
+        )
+        .aliases(&["aws_profile"])
+        .formats(&["s3"]),
         field("access_key_id", Kind::Sensitive, "The access key's name.")
             .aliases(&["aws_access_key_id", "fs.s3a.access.key", "spark.hadoop.fs.s3a.access.key"])
             .formats(&["s3"]),

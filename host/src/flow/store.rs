@@ -28,6 +28,8 @@ pub enum StoreKind {
 pub enum StoreOption {
     /// Where the service is, where that is not the cloud's own.
     Endpoint,
+    /// S3: the profile of the AWS tools' files that says what is not said here.
+    Profile,
     /// S3: the region.
     Region,
     /// S3: the access key's name.
@@ -98,6 +100,7 @@ const SENSITIVE: &[(&str, StoreOption)] = &[
 
 /// Those that may be seen.
 const OPEN: &[(&str, StoreOption)] = &[
+    ("profile", StoreOption::Profile),
     ("region", StoreOption::Region),
     ("service_account_path", StoreOption::ServiceAccountPath),
     ("account_name", StoreOption::AccountName),
@@ -204,6 +207,11 @@ pub(super) fn settings(
             let what = format!("`{set}` without `{other}`");
             report.add_hint(Code::MissingKey, &fields.key_of(set), what, hint);
         }
+    }
+    if fields.get("profile").is_some() && fields.is_attempted("access_key_id") {
+        let what = "`profile` beside `access_key_id`: both say whose credentials are used";
+        let hint = "keep one of them";
+        report.add_hint(Code::Contradiction, &fields.key_of("profile"), what, hint);
     }
     let time = |name, default| fields.age(name).map_or(default, |age| age.value);
     Some(StoreSettings {

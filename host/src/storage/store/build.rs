@@ -10,7 +10,6 @@ use object_store::BackoffConfig;
 use object_store::ClientConfigKey;
 use object_store::Error;
 use object_store::ObjectStore;
-use object_store::Result;
 use object_store::RetryConfig;
 use object_store::aws::AmazonS3Builder;
 use object_store::aws::AmazonS3ConfigKey;
@@ -20,6 +19,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::gcp::GoogleConfigKey;
 use url::Url;
 
+use super::chain;
 use super::guard::Guarded;
 use crate::flow::Sensitive;
 use crate::flow::StoreKind;
@@ -27,7 +27,21 @@ use crate::flow::StoreLocation;
 use crate::flow::StoreOption;
 use crate::flow::StoreSettings;
 
-pub(super) fn store(location: &StoreLocation) -> Result<Guarded> {
+/// Why a store cannot be opened, and the way out.
+#[derive(Debug)]
+pub(super) struct Unusable {
+    pub(super) what: String,
+    pub(super) hint: String,
+}
+
+impl From<Error> for Unusable {
+    fn from(error: Error) -> Self {
+        let hint = "see `storage` of the connection, and the environment".to_owned();
+        Self { what: error.to_string(), hint }
+    }
+}
+
+pub(super) fn store(location: &StoreLocation) -> Result<Guarded, Unusable> {
     let StoreLocation { kind, bucket, settings, key: _ } = location;
     let mut secrets: Vec<Sensitive> = settings.options.values().cloned().collect();
     let built = match kind {
@@ -37,18 +51,23 @@ pub(super) fn store(location: &StoreLocation) -> Result<Guarded> {
     };
     match built {
         Ok(store) => Ok(Guarded::new(store, secrets)),
-        Err(error) => {
-            let said = Sensitive::redact_all(&secrets, &error.to_string());
-            Err(Error::Generic { store: "object store", source: said.into() })
+        Err(Unusable { what, hint }) => {
+            Err(Unusable { what: Sensitive::redact_all(&secrets, &what), hint })
         }
     }
+}
+
+/// An environment variable. One that is empty is not set, for the clouds' own tools neither.
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The settings of a kind that the environment has. Values that are no UTF-8 are nobody's.
 fn of_environment<K: FromStr>(prefix: &str) -> Vec<(K, String)> {
     let pair = |(name, value): (OsString, OsString)| {
         let name = name.to_str().filter(|name| name.starts_with(prefix))?.to_ascii_lowercase();
-        Some((name.parse().ok()?, value.to_str()?.to_owned()))
+        let value = value.to_str().filter(|value| !value.is_empty())?;
+        Some((name.parse().ok()?, value.to_owned()))
     };
     std::env::vars_os().filter_map(pair).collect()
 }
@@ -57,31 +76,40 @@ fn s3(
     bucket: &str,
     settings: &StoreSettings,
     secrets: &mut Vec<Sensitive>,
-) -> Result<Box<dyn ObjectStore>> {
+) -> Result<Box<dyn ObjectStore>, Unusable> {
     use AmazonS3ConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
     let own_keys = has(StoreOption::AccessKeyId) || has(StoreOption::SessionToken);
+    let named = settings.options.get(&StoreOption::Profile).map(Sensitive::reveal);
     let mut keys = of_environment::<Key>("AWS_");
-    // Those of the connection and of the environment are never mixed.
+    // Those of the connection, of the profile that it names and of the environment are never mixed.
     keys.retain(|(key, _)| match key {
-        Key::AccessKeyId | Key::SecretAccessKey | Key::Token => !own_keys,
+        Key::AccessKeyId | Key::SecretAccessKey | Key::Token => !own_keys && named.is_none(),
+        Key::WebIdentityTokenFile | Key::RoleArn => named.is_none(),
         Key::Endpoint | Key::S3Endpoint => !has(StoreOption::Endpoint),
         _ => true,
     });
+    // A connection with keys of its own is not of those whom a profile is for.
+    if !own_keys {
+        chain::of_profile(settings, named, &mut keys)?;
+    }
     for (key, value) in &keys {
         match key {
-            Key::SecretAccessKey | Key::Token => secrets.push(Sensitive::plain(value)),
+            Key::AccessKeyId | Key::SecretAccessKey | Key::Token => {
+                secrets.push(Sensitive::plain(value));
+            }
             Key::Endpoint | Key::S3Endpoint => secrets.push(Sensitive::url(value)),
             _ => {}
         }
     }
+    chain::verify_endpoint(settings, &keys)?;
     let key = |option| match option {
         StoreOption::Endpoint => Some(Key::S3Endpoint),
         StoreOption::Region => Some(Key::Region),
         StoreOption::AccessKeyId => Some(Key::AccessKeyId),
         StoreOption::SecretAccessKey => Some(Key::SecretAccessKey),
         StoreOption::SessionToken => Some(Key::Token),
-        // The flow's reader lets no other option of this kind pass.
+        // A profile has been read by now, and the flow's reader lets no other option of this kind pass.
         _ => None,
     };
     keys.extend(own(settings, key, Key::Client));
@@ -121,7 +149,7 @@ fn gcs(
     bucket: &str,
     settings: &StoreSettings,
     secrets: &mut Vec<Sensitive>,
-) -> Result<Box<dyn ObjectStore>> {
+) -> Result<Box<dyn ObjectStore>, Unusable> {
     use GoogleConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
     let own_keys = has(StoreOption::ServiceAccountKey) || has(StoreOption::ServiceAccountPath);
@@ -152,7 +180,7 @@ fn azure(
     container: &str,
     settings: &StoreSettings,
     secrets: &mut Vec<Sensitive>,
-) -> Result<Box<dyn ObjectStore>> {
+) -> Result<Box<dyn ObjectStore>, Unusable> {
     use AzureConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
     let own_keys = [StoreOption::AccountKey, StoreOption::SasToken, StoreOption::ClientSecret];

@@ -2,6 +2,7 @@
 
 mod faults;
 mod flat;
+mod profiles;
 mod proxy;
 mod server;
 mod sources;
