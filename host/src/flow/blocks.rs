@@ -201,6 +201,18 @@ pub(super) static STORAGE: Block = Block {
             .aliases(&["azure_tenant_id"])
             .formats(&["az"]),
         field(
+            "anonymous",
+            Kind::Bool,
+            "Whether requests go without credentials, as to a public bucket; false by default.",
+        )
+        .aliases(&[
+            "anon",
+            "skip_signature",
+            "aws_skip_signature",
+            "google_skip_signature",
+            "azure_skip_signature",
+        ]),
+        field(
             "allow_http",
             Kind::Bool,
             "Whether the service may be spoken to without TLS; false by default.",

@@ -11,10 +11,12 @@ use object_store::ClientConfigKey;
 use object_store::Error;
 use object_store::ObjectStore;
 use object_store::RetryConfig;
+use object_store::StaticCredentialProvider;
 use object_store::aws::AmazonS3Builder;
 use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
 use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GcpCredential;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::gcp::GoogleConfigKey;
 use url::Url;
@@ -82,13 +84,19 @@ fn s3(
     let own_keys = has(StoreOption::AccessKeyId) || has(StoreOption::SessionToken);
     let named = settings.options.get(&StoreOption::Profile).map(Sensitive::reveal);
     let mut keys = of_environment::<Key>("AWS_");
+    let anonymous = settings.anonymous;
     // Those of the connection, of the profile that it names and of the environment are never mixed.
     keys.retain(|(key, _)| match key {
-        Key::AccessKeyId | Key::SecretAccessKey | Key::Token => !own_keys && named.is_none(),
+        Key::AccessKeyId | Key::SecretAccessKey | Key::Token => {
+            !own_keys && !anonymous && named.is_none()
+        }
         Key::WebIdentityTokenFile | Key::RoleArn => named.is_none(),
         Key::Endpoint | Key::S3Endpoint => !has(StoreOption::Endpoint),
         _ => true,
     });
+    if anonymous {
+        keys.push((Key::SkipSignature, true.to_string()));
+    }
     // A connection with keys of its own is not of those whom a profile is for.
     if !own_keys {
         chain::of_profile(settings, named, &mut keys)?;
@@ -152,7 +160,9 @@ fn gcs(
 ) -> Result<Box<dyn ObjectStore>, Unusable> {
     use GoogleConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
-    let own_keys = has(StoreOption::ServiceAccountKey) || has(StoreOption::ServiceAccountPath);
+    let own_keys = has(StoreOption::ServiceAccountKey)
+        || has(StoreOption::ServiceAccountPath)
+        || settings.anonymous;
     let mut keys = of_environment::<Key>("GOOGLE_");
     keys.retain(|(key, _)| match key {
         Key::ServiceAccount | Key::ServiceAccountKey | Key::ApplicationCredentials => !own_keys,
@@ -168,10 +178,16 @@ fn gcs(
         _ => None,
     };
     keys.extend(own(settings, key, Key::Client));
-    let builder =
+    let mut builder =
         keys.into_iter().fold(GoogleCloudStorageBuilder::new(), |builder, (key, value)| {
             builder.with_config(key, value)
         });
+    if settings.anonymous {
+        // Else the client would read the file of default credentials all the same.
+        let nobody = GcpCredential { bearer: String::new() };
+        let nobody = Arc::new(StaticCredentialProvider::new(nobody));
+        builder = builder.with_skip_signature(true).with_credentials(nobody);
+    }
     let store = builder.with_bucket_name(bucket).with_retry(retries(settings)).build()?;
     Ok(Box::new(store))
 }
@@ -184,7 +200,7 @@ fn azure(
     use AzureConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
     let own_keys = [StoreOption::AccountKey, StoreOption::SasToken, StoreOption::ClientSecret];
-    let own_keys = own_keys.into_iter().any(has);
+    let own_keys = own_keys.into_iter().any(has) || settings.anonymous;
     let mut keys = of_environment::<Key>("AZURE_");
     keys.retain(|(key, _)| match key {
         Key::AccessKey
@@ -198,6 +214,12 @@ fn azure(
         Key::AccountName => !has(StoreOption::AccountName),
         _ => true,
     });
+    if settings.anonymous {
+        keys.push((Key::SkipSignature, true.to_string()));
+    }
+    // Where App Service and Container Apps have their managed identities; the client sends the header of this name along.
+    keys.extend(variable("IDENTITY_ENDPOINT").map(|endpoint| (Key::MsiEndpoint, endpoint)));
+    secrets.extend(variable("IDENTITY_HEADER").map(|header| Sensitive::plain(&header)));
     for (key, value) in &keys {
         match key {
             Key::AccessKey | Key::SasKey | Key::Token | Key::ClientSecret => {

@@ -2,6 +2,7 @@
 
 mod faults;
 mod flat;
+mod open;
 mod profiles;
 mod proxy;
 mod server;
