@@ -20,6 +20,7 @@ use crate::evidence::Record;
 use crate::evidence::StockRecord;
 use crate::plan::StockPlan;
 use crate::problem::Problem;
+use crate::problem::escape;
 use crate::run::Event;
 use crate::run::RunError;
 use crate::run::Shown;
@@ -95,6 +96,9 @@ pub(super) fn error(error: &RunError, as_json: bool) {
                 json(&json!({ "status": "failed", "error": { "message": other.to_string() } }));
             }
             err(&format!("error: {other}"));
+            if let Some(hint) = other.way_out() {
+                err(&format!("  hint: {}", escape(hint)));
+            }
         }
     }
 }

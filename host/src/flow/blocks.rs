@@ -140,6 +140,13 @@ pub(super) static STORAGE: Block = Block {
                 "spark.hadoop.fs.s3a.endpoint.region",
             ])
             .formats(&["s3"]),
+        field(
+            "profile",
+            Kind::Text,
+            "The profile of `~/.aws` that says what is not said here; it wins over keys in the environment.",
+        )
+        .aliases(&["aws_profile"])
+        .formats(&["s3"]),
         field("access_key_id", Kind::Sensitive, "The access key's name.")
             .aliases(&["aws_access_key_id", "fs.s3a.access.key", "spark.hadoop.fs.s3a.access.key"])
             .formats(&["s3"]),
@@ -195,6 +202,18 @@ pub(super) static STORAGE: Block = Block {
         field("tenant_id", Kind::Text, "The application's tenant.")
             .aliases(&["azure_tenant_id"])
             .formats(&["az"]),
+        field(
+            "anonymous",
+            Kind::Bool,
+            "Whether requests go without credentials, as to a public bucket; false by default.",
+        )
+        .aliases(&[
+            "anon",
+            "skip_signature",
+            "aws_skip_signature",
+            "google_skip_signature",
+            "azure_skip_signature",
+        ]),
         field(
             "allow_http",
             Kind::Bool,

@@ -28,6 +28,8 @@ pub enum StoreKind {
 pub enum StoreOption {
     /// Where the service is, where that is not the cloud's own.
     Endpoint,
+    /// S3: the profile of the AWS tools' files that says what is not said here.
+    Profile,
     /// S3: the region.
     Region,
     /// S3: the access key's name.
@@ -59,6 +61,8 @@ pub enum StoreOption {
 pub struct StoreSettings {
     /// What is set.
     pub options: BTreeMap<StoreOption, Sensitive>,
+    /// Whether requests go without credentials; those of the environment are left alone then.
+    pub anonymous: bool,
     /// Whether the service may be spoken to without TLS; the environment decides where `None`.
     pub allow_http: Option<bool>,
     /// S3: whether the bucket is a part of the host's name, not of the path; the service decides where `None`.
@@ -75,6 +79,7 @@ impl Default for StoreSettings {
     fn default() -> Self {
         Self {
             options: BTreeMap::new(),
+            anonymous: false,
             allow_http: None,
             virtual_hosted: None,
             timeout: Duration::from_secs(60),
@@ -98,11 +103,25 @@ const SENSITIVE: &[(&str, StoreOption)] = &[
 
 /// Those that may be seen.
 const OPEN: &[(&str, StoreOption)] = &[
+    ("profile", StoreOption::Profile),
     ("region", StoreOption::Region),
     ("service_account_path", StoreOption::ServiceAccountPath),
     ("account_name", StoreOption::AccountName),
     ("client_id", StoreOption::ClientId),
     ("tenant_id", StoreOption::TenantId),
+];
+
+/// Those that say whose credentials are used.
+const CREDENTIALS: &[&str] = &[
+    "profile",
+    "access_key_id",
+    "secret_access_key",
+    "session_token",
+    "service_account_path",
+    "service_account_key",
+    "account_key",
+    "sas_token",
+    "client_secret",
 ];
 
 impl StoreKind {
@@ -205,9 +224,22 @@ pub(super) fn settings(
             report.add_hint(Code::MissingKey, &fields.key_of(set), what, hint);
         }
     }
+    if fields.get("profile").is_some() && fields.is_attempted("access_key_id") {
+        let what = "`profile` beside `access_key_id`: both say whose credentials are used";
+        let hint = "keep one of them";
+        report.add_hint(Code::Contradiction, &fields.key_of("profile"), what, hint);
+    }
+    let anonymous = flag("anonymous") == Some(true);
+    let said = CREDENTIALS.iter().find(|name| fields.get(name).is_some());
+    if let Some(said) = said.filter(|_| anonymous) {
+        let what = format!("`anonymous` beside `{said}`: it goes without credentials");
+        let hint = "keep one of them";
+        report.add_hint(Code::Contradiction, &fields.key_of("anonymous"), what, hint);
+    }
     let time = |name, default| fields.age(name).map_or(default, |age| age.value);
     Some(StoreSettings {
         options,
+        anonymous,
         allow_http,
         virtual_hosted: flag("path_style").map(|path_style| !path_style),
         timeout: time("timeout", default.timeout),

@@ -117,6 +117,17 @@ impl RunError {
         }
     }
 
+    /// The way out of what is no problem of the flow, where one is known.
+    #[must_use]
+    pub fn way_out(&self) -> Option<&str> {
+        match self {
+            Self::Storage(error)
+            | Self::Source(SourceError::Storage(error))
+            | Self::Write { source: WriteError::Storage(error), .. } => error.way_out(),
+            _ => None,
+        }
+    }
+
     /// What a task's end without an answer means.
     pub(super) fn stopped(stage: &'static str) -> impl Fn(tokio::task::JoinError) -> Self {
         move |error| Self::Stopped { stage, what: error.to_string() }

@@ -173,6 +173,16 @@ impl StorageError {
         self
     }
 
+    /// The way out, where one is known.
+    #[must_use]
+    pub fn way_out(&self) -> Option<&str> {
+        match self {
+            Self::Missing { hint, .. } => Some(hint),
+            Self::Data { hint, .. } | Self::Refused { hint, .. } => hint.as_deref(),
+            Self::Io { .. } | Self::Library { .. } => None,
+        }
+    }
+
     /// Whether the user's data or settings are at fault, not the world.
     #[must_use]
     pub fn is_users(&self) -> bool {

@@ -70,11 +70,21 @@ pub(super) fn flow(flow: &Flow) -> String {
 /// How a store is got into; nothing for a place on a disk.
 fn store(location: &Location) -> String {
     let Location::Store(StoreLocation { settings, .. }) = location else { return String::new() };
-    let StoreSettings { options, allow_http, virtual_hosted, timeout, connect_timeout, retries } =
-        settings.as_ref();
+    let StoreSettings {
+        options,
+        anonymous,
+        allow_http,
+        virtual_hosted,
+        timeout,
+        connect_timeout,
+        retries,
+    } = settings.as_ref();
     let mut out = format!(
         "\n  store: http {allow_http:?}, virtual hosted {virtual_hosted:?}, {timeout:?}, {connect_timeout:?}, {retries} retries"
     );
+    if *anonymous {
+        out += "\n  anonymous";
+    }
     for (option, value) in options {
         write!(out, "\n  {option:?} {value} of {} bytes", value.reveal().len()).unwrap();
     }

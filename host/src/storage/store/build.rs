@@ -10,16 +10,18 @@ use object_store::BackoffConfig;
 use object_store::ClientConfigKey;
 use object_store::Error;
 use object_store::ObjectStore;
-use object_store::Result;
 use object_store::RetryConfig;
+use object_store::StaticCredentialProvider;
 use object_store::aws::AmazonS3Builder;
 use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
 use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GcpCredential;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::gcp::GoogleConfigKey;
 use url::Url;
 
+use super::chain;
 use super::guard::Guarded;
 use crate::flow::Sensitive;
 use crate::flow::StoreKind;
@@ -27,7 +29,21 @@ use crate::flow::StoreLocation;
 use crate::flow::StoreOption;
 use crate::flow::StoreSettings;
 
-pub(super) fn store(location: &StoreLocation) -> Result<Guarded> {
+/// Why a store cannot be opened, and the way out.
+#[derive(Debug)]
+pub(super) struct Unusable {
+    pub(super) what: String,
+    pub(super) hint: String,
+}
+
+impl From<Error> for Unusable {
+    fn from(error: Error) -> Self {
+        let hint = "see `storage` of the connection, and the environment".to_owned();
+        Self { what: error.to_string(), hint }
+    }
+}
+
+pub(super) fn store(location: &StoreLocation) -> Result<Guarded, Unusable> {
     let StoreLocation { kind, bucket, settings, key: _ } = location;
     let mut secrets: Vec<Sensitive> = settings.options.values().cloned().collect();
     let built = match kind {
@@ -37,18 +53,23 @@ pub(super) fn store(location: &StoreLocation) -> Result<Guarded> {
     };
     match built {
         Ok(store) => Ok(Guarded::new(store, secrets)),
-        Err(error) => {
-            let said = Sensitive::redact_all(&secrets, &error.to_string());
-            Err(Error::Generic { store: "object store", source: said.into() })
+        Err(Unusable { what, hint }) => {
+            Err(Unusable { what: Sensitive::redact_all(&secrets, &what), hint })
         }
     }
+}
+
+/// An environment variable. One that is empty is not set, for the clouds' own tools neither.
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The settings of a kind that the environment has. Values that are no UTF-8 are nobody's.
 fn of_environment<K: FromStr>(prefix: &str) -> Vec<(K, String)> {
     let pair = |(name, value): (OsString, OsString)| {
         let name = name.to_str().filter(|name| name.starts_with(prefix))?.to_ascii_lowercase();
-        Some((name.parse().ok()?, value.to_str()?.to_owned()))
+        let value = value.to_str().filter(|value| !value.is_empty())?;
+        Some((name.parse().ok()?, value.to_owned()))
     };
     std::env::vars_os().filter_map(pair).collect()
 }
@@ -57,31 +78,46 @@ fn s3(
     bucket: &str,
     settings: &StoreSettings,
     secrets: &mut Vec<Sensitive>,
-) -> Result<Box<dyn ObjectStore>> {
+) -> Result<Box<dyn ObjectStore>, Unusable> {
     use AmazonS3ConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
     let own_keys = has(StoreOption::AccessKeyId) || has(StoreOption::SessionToken);
+    let named = settings.options.get(&StoreOption::Profile).map(Sensitive::reveal);
     let mut keys = of_environment::<Key>("AWS_");
-    // Those of the connection and of the environment are never mixed.
+    let anonymous = settings.anonymous;
+    // Those of the connection, of the profile that it names and of the environment are never mixed.
     keys.retain(|(key, _)| match key {
-        Key::AccessKeyId | Key::SecretAccessKey | Key::Token => !own_keys,
+        Key::AccessKeyId | Key::SecretAccessKey | Key::Token => {
+            !own_keys && !anonymous && named.is_none()
+        }
+        Key::WebIdentityTokenFile | Key::RoleArn => named.is_none(),
         Key::Endpoint | Key::S3Endpoint => !has(StoreOption::Endpoint),
         _ => true,
     });
+    if anonymous {
+        keys.push((Key::SkipSignature, true.to_string()));
+    }
+    // A connection with keys of its own is not of those whom a profile is for.
+    if !own_keys {
+        chain::of_profile(settings, named, &mut keys)?;
+    }
     for (key, value) in &keys {
         match key {
-            Key::SecretAccessKey | Key::Token => secrets.push(Sensitive::plain(value)),
+            Key::AccessKeyId | Key::SecretAccessKey | Key::Token => {
+                secrets.push(Sensitive::plain(value));
+            }
             Key::Endpoint | Key::S3Endpoint => secrets.push(Sensitive::url(value)),
             _ => {}
         }
     }
+    chain::verify_endpoint(settings, &keys)?;
     let key = |option| match option {
         StoreOption::Endpoint => Some(Key::S3Endpoint),
         StoreOption::Region => Some(Key::Region),
         StoreOption::AccessKeyId => Some(Key::AccessKeyId),
         StoreOption::SecretAccessKey => Some(Key::SecretAccessKey),
         StoreOption::SessionToken => Some(Key::Token),
-        // The flow's reader lets no other option of this kind pass.
+        // A profile has been read by now, and the flow's reader lets no other option of this kind pass.
         _ => None,
     };
     keys.extend(own(settings, key, Key::Client));
@@ -121,10 +157,12 @@ fn gcs(
     bucket: &str,
     settings: &StoreSettings,
     secrets: &mut Vec<Sensitive>,
-) -> Result<Box<dyn ObjectStore>> {
+) -> Result<Box<dyn ObjectStore>, Unusable> {
     use GoogleConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
-    let own_keys = has(StoreOption::ServiceAccountKey) || has(StoreOption::ServiceAccountPath);
+    let own_keys = has(StoreOption::ServiceAccountKey)
+        || has(StoreOption::ServiceAccountPath)
+        || settings.anonymous;
     let mut keys = of_environment::<Key>("GOOGLE_");
     keys.retain(|(key, _)| match key {
         Key::ServiceAccount | Key::ServiceAccountKey | Key::ApplicationCredentials => !own_keys,
@@ -140,10 +178,16 @@ fn gcs(
         _ => None,
     };
     keys.extend(own(settings, key, Key::Client));
-    let builder =
+    let mut builder =
         keys.into_iter().fold(GoogleCloudStorageBuilder::new(), |builder, (key, value)| {
             builder.with_config(key, value)
         });
+    if settings.anonymous {
+        // Else the client would read the file of default credentials all the same.
+        let nobody = GcpCredential { bearer: String::new() };
+        let nobody = Arc::new(StaticCredentialProvider::new(nobody));
+        builder = builder.with_skip_signature(true).with_credentials(nobody);
+    }
     let store = builder.with_bucket_name(bucket).with_retry(retries(settings)).build()?;
     Ok(Box::new(store))
 }
@@ -152,11 +196,11 @@ fn azure(
     container: &str,
     settings: &StoreSettings,
     secrets: &mut Vec<Sensitive>,
-) -> Result<Box<dyn ObjectStore>> {
+) -> Result<Box<dyn ObjectStore>, Unusable> {
     use AzureConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
     let own_keys = [StoreOption::AccountKey, StoreOption::SasToken, StoreOption::ClientSecret];
-    let own_keys = own_keys.into_iter().any(has);
+    let own_keys = own_keys.into_iter().any(has) || settings.anonymous;
     let mut keys = of_environment::<Key>("AZURE_");
     keys.retain(|(key, _)| match key {
         Key::AccessKey
@@ -170,6 +214,12 @@ fn azure(
         Key::AccountName => !has(StoreOption::AccountName),
         _ => true,
     });
+    if settings.anonymous {
+        keys.push((Key::SkipSignature, true.to_string()));
+    }
+    // Where App Service and Container Apps have their managed identities; the client sends the header of this name along.
+    keys.extend(variable("IDENTITY_ENDPOINT").map(|endpoint| (Key::MsiEndpoint, endpoint)));
+    secrets.extend(variable("IDENTITY_HEADER").map(|header| Sensitive::plain(&header)));
     for (key, value) in &keys {
         match key {
             Key::AccessKey | Key::SasKey | Key::Token | Key::ClientSecret => {

@@ -2,8 +2,10 @@
 //! log, that names `object_store`.
 
 mod build;
+mod chain;
 mod guard;
 mod many;
+mod profile;
 mod read;
 mod upload;
 mod waiting;
@@ -27,6 +29,8 @@ use super::Cause;
 use super::DataPlace;
 use super::StorageError;
 use crate::flow::StoreLocation;
+
+use self::build::Unusable;
 
 pub use self::guard::is_unanswered;
 pub use self::many::Created;
@@ -63,13 +67,14 @@ impl StoreAddress {
     /// Where its settings cannot be used, and where the key is none.
     pub fn open(location: &StoreLocation) -> Result<Self, StorageError> {
         let shown = PathBuf::from(location.to_string());
-        let wrong = |what: String| {
-            StorageError::data(&shown, DataPlace::default(), what)
-                .hint("see `storage` of the connection, and the environment")
+        let wrong = |Unusable { what, hint }| {
+            StorageError::data(&shown, DataPlace::default(), what).hint(hint)
         };
-        let store = build::store(location)
-            .map_err(|error| wrong(format!("the store cannot be opened: {error}")))?;
-        let key = Path::parse(&location.key).map_err(|error| wrong(error.to_string()))?;
+        let store = build::store(location).map_err(|Unusable { what, hint }| {
+            wrong(Unusable { what: format!("the store cannot be opened: {what}"), hint })
+        })?;
+        let key = Path::parse(&location.key)
+            .map_err(|error| wrong(Unusable::from(Error::InvalidPath { source: error })))?;
         let root = StoreLocation { key: String::new(), ..location.clone() }.to_string();
         Ok(Self { store: Arc::new(store), root: Arc::from(root), key, shown })
     }

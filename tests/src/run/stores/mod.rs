@@ -2,6 +2,8 @@
 
 mod faults;
 mod flat;
+mod open;
+mod profiles;
 mod proxy;
 mod server;
 mod sources;

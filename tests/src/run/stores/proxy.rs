@@ -1,5 +1,6 @@
 //! A proxy before the S3 server that loses what it is told to lose: a request before the store acted, or the answer after it did.
 
+use std::collections::BTreeSet;
 use std::io::BufRead as _;
 use std::io::BufReader;
 use std::io::Read as _;
@@ -51,6 +52,8 @@ struct State {
     loss: Option<Loss>,
     seen: usize,
     lost: usize,
+    /// Who signed requests, `key id/region`.
+    signers: BTreeSet<String>,
 }
 
 impl Proxy {
@@ -78,6 +81,18 @@ impl Proxy {
         *state = State { loss, ..State::default() };
         lost
     }
+
+    /// Who has signed requests, `key id/region`, since this was asked last.
+    pub(super) fn signers(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.state.lock().unwrap().signers)
+    }
+}
+
+/// Who signed, of a header: `AWS4-HMAC-SHA256 Credential=key id/day/region/s3/aws4_request, …`.
+fn signer(header: &str) -> Option<String> {
+    let mut scope = header.split_once("Credential=")?.1.split('/');
+    let (key_id, region) = (scope.next()?, scope.nth(1)?);
+    Some(format!("{key_id}/{region}"))
 }
 
 /// One request a connection.
@@ -107,6 +122,7 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     };
     let fault = {
         let mut state = state.lock().unwrap();
+        state.signers.extend(header("authorization").as_deref().and_then(signer));
         let loss = state.loss.clone();
         let then = loss.as_ref().filter(|_| state.lost > 0).and_then(|loss| loss.then);
         let refused = then.filter(|part| path.contains(part)).map(|_| Fault::Refused);
