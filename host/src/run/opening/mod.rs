@@ -1,15 +1,19 @@
 //! Opening a chain: its components are told what they will be given, and say what they make of it.
 
+mod refusal;
+mod rules;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
 use arrow::datatypes::SchemaRef;
 use serde_json::Value;
-use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::refusal::of_component;
+use self::refusal::of_standard;
+use self::refusal::unknown;
 use crate::flow::Rule;
 use crate::flow::Step;
 use crate::flow::Work;
@@ -18,8 +22,6 @@ use crate::flow::with_collected;
 use crate::name::ComponentName;
 use crate::plan::facts::ChainFacts;
 use crate::plan::facts::ComponentFacts;
-use crate::plan::judging::Bench;
-use crate::plan::judging::Judging;
 use crate::plan::judging::judging;
 use crate::plan::stages::Stage;
 use crate::plan::stages::stages;
@@ -38,12 +40,9 @@ use crate::run::live::LiveStage;
 use crate::run::live::Working;
 use crate::run::loading::Loaded;
 use crate::run::sort::Sort;
-use crate::sandbox::Breach;
 use crate::sandbox::Compiled;
 use crate::sandbox::Context;
 use crate::sandbox::Reference;
-use crate::sandbox::RulePool;
-use crate::sandbox::SandboxError;
 use crate::sandbox::TransformPool;
 
 /// What every chain of a flow is opened with.
@@ -168,114 +167,6 @@ impl Opening<'_> {
         Ok((chain, LiveChain { stages: live, judges: Arc::new(judges), collected }))
     }
 
-    /// The conditions of rules, computed beside the rows: the rows with these columns behind them.
-    #[expect(clippy::type_complexity, reason = "facts and what is alive, as everywhere here")]
-    fn conditions(
-        &self,
-        arranged: &Judging<'_>,
-        rules: &[Rule],
-        context: &Context,
-        rows: &SchemaRef,
-        label: String,
-    ) -> Result<
-        (
-            Option<(ComponentFacts<crate::component::OpenedTransform>, Working<TransformPool>)>,
-            SchemaRef,
-        ),
-        RunError,
-    > {
-        let conditions = &arranged.conditions;
-        if conditions.is_empty() {
-            return Ok((None, Arc::clone(rows)));
-        }
-        let known = standard(self.sql)?;
-        let steps: Vec<_> = conditions
-            .iter()
-            .enumerate()
-            .map(|(at, condition)| {
-                let mut step = json!({
-                    "type": "with_column",
-                    "column": arranged.condition_column(at),
-                    "expression": condition.expression,
-                });
-                if let Some(when) = condition.when {
-                    step["when"] = when.into();
-                }
-                step
-            })
-            .collect();
-        let place = |index: usize| conditions.get(index).map(|condition| &rules[condition.rule].at);
-        let config = json!({ "steps": steps });
-        let pool = TransformPool::open(&known.compiled, context, &config, rows)
-            .map_err(|error| of_standard(error, "steps", &place))?;
-        let judged = Arc::clone(&pool.opened().output);
-        let mut problems = Vec::new();
-        for (condition, field) in conditions.iter().zip(&judged.fields()[rows.fields().len()..]) {
-            if field.data_type() != &DataType::Boolean {
-                let at = &rules[condition.rule].at;
-                let at = Place { field: format!("{}.{}", at.field, condition.field), ..at.clone() };
-                let what = format!(
-                    "this is no condition: it gives {} for a row, not true or false",
-                    field.data_type()
-                );
-                problems.push(
-                    Problem::new(Code::WrongType, at, what)
-                        .hint("compare it with something, as in `a = 1`"),
-                );
-            }
-        }
-        if !problems.is_empty() {
-            return Err(RunError::Problems(problems));
-        }
-        let facts = of(known, pool.opened().clone());
-        Ok((Some((facts, working(label, known, pool))), judged))
-    }
-
-    /// Every rule refuses its configuration or schema by itself, so all refusals are reported together.
-    #[expect(clippy::type_complexity, reason = "facts and what is alive, as everywhere here")]
-    fn benches(
-        &self,
-        benches: &[Bench<'_>],
-        rules: &[Rule],
-        context: &Context,
-        judged: &SchemaRef,
-        label: &dyn Fn(&str) -> String,
-    ) -> Result<(Vec<ComponentFacts<crate::component::OpenedRule>>, Vec<Working<RulePool>>), RunError>
-    {
-        let mut facts = Vec::new();
-        let mut pools = Vec::new();
-        let mut problems = Vec::new();
-        for bench in benches {
-            let rule = &rules[bench.rule];
-            let known = match bench.component {
-                Some(component) => &self.loaded[component],
-                None => standard(self.rules)?,
-            };
-            let references = self.named(&bench.others);
-            match RulePool::open_beside(&known.compiled, context, &bench.config, judged, references)
-            {
-                Ok(pool) => {
-                    facts.push(of(known, pool.opened().clone()));
-                    let name = bench.component.map_or("rules", |_| rule.name.as_str());
-                    pools.push(working(label(name), known, pool));
-                }
-                Err(error) => {
-                    let place =
-                        |index: usize| bench.seats.get(index).map(|(rule, _)| &rules[*rule].at);
-                    let refused = match bench.component {
-                        Some(component) => of_component(error, component, &rule.at),
-                        None => of_standard(error, "checks", &place),
-                    };
-                    match refused {
-                        RunError::Problems(more) => problems.extend(more),
-                        other => return Err(other),
-                    }
-                }
-            }
-        }
-        if problems.is_empty() { Ok((facts, pools)) } else { Err(RunError::Problems(problems)) }
-    }
-
     fn named(&self, names: &[&str]) -> Vec<Reference> {
         let find = |name: &&str| self.others.iter().find(|other| other.name == **name).cloned();
         names.iter().filter_map(find).collect()
@@ -331,66 +222,7 @@ pub(super) fn working<P>(label: String, known: &Loaded, pool: P) -> Working<P> {
     }
 }
 
-/// What a step of the host's own does not find in the rows.
-fn unknown(at: &Place) -> impl FnOnce(String) -> RunError {
-    |what| RunError::Problems(vec![Problem::new(Code::UnknownName, at.clone(), what)])
-}
-
 /// Whoever needs the standard library has said so before.
 pub(super) fn standard(loaded: Option<&Loaded>) -> Result<&Loaded, RunError> {
     loaded.ok_or_else(|| RunError::Engine("the standard library was not loaded".to_owned()))
-}
-
-/// A component's refusal as problems of the step or rule that uses it; anything else as the sandbox's error.
-fn of_component(error: SandboxError, component: &ComponentName, at: &Place) -> RunError {
-    match error.breach {
-        Breach::Refused(problems) => {
-            let placed = |problem: Problem| {
-                let field = format!("{}.{}", at.field, problem.at.field);
-                let what = format!("component `{component}` refuses: {}", problem.what);
-                Problem { at: Place { field, ..at.clone() }, what, ..problem }
-            };
-            RunError::Problems(problems.into_iter().map(placed).collect())
-        }
-        Breach::Load(what) => {
-            let what = format!("component `{component}`: {what}");
-            RunError::Problems(vec![Problem::new(Code::NotAdmitted, at.clone(), what)])
-        }
-        _ => error.into(),
-    }
-}
-
-/// The same for the standard library, whose configuration the host made: what it refuses is the step or rule that an entry
-/// of `list` stands for.
-fn of_standard<'a>(
-    error: SandboxError,
-    list: &str,
-    place: &dyn Fn(usize) -> Option<&'a Place>,
-) -> RunError {
-    let Breach::Refused(problems) = error.breach else { return error.into() };
-    let placed = |problem: Problem| {
-        let path = problem.at.field.strip_prefix("config/").unwrap_or_default();
-        let mut parts = path.split('/');
-        let entry =
-            parts.next().filter(|first| *first == list).and_then(|_| parts.next()?.parse().ok());
-        let Some(at) = entry.and_then(place) else { return problem };
-        let field = parts.filter(|part| !part.is_empty() && *part != "check").fold(
-            at.field.clone(),
-            |field, part| {
-                if part.parse::<usize>().is_ok() {
-                    format!("{field}[{part}]")
-                } else {
-                    format!("{field}.{part}")
-                }
-            },
-        );
-        // What the component calls the mistake is for programs.
-        let what = problem
-            .what
-            .rsplit_once(" [")
-            .map_or(problem.what.as_str(), |(what, _)| what)
-            .to_owned();
-        Problem { at: Place { field, ..at.clone() }, what, ..problem }
-    };
-    RunError::Problems(problems.into_iter().map(placed).collect())
 }
