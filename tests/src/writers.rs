@@ -1,6 +1,7 @@
 //! One suite for every writer, then what only some do. Read back without the code under test where there is another way.
 
 mod compressed;
+mod create;
 mod exchange;
 mod layout;
 mod merges;

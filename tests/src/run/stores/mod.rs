@@ -2,6 +2,7 @@
 
 mod faults;
 mod flat;
+mod once;
 mod proxy;
 mod server;
 mod sources;
