@@ -9,6 +9,7 @@ mod parts;
 mod refusals;
 mod strategies;
 mod table;
+mod within;
 
 use std::collections::BTreeMap;
 use std::fs;

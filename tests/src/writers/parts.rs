@@ -103,7 +103,10 @@ pub(super) fn data(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Puts files that were removed back, as they are while a run has not deleted them yet.
-fn put_back(files: &BTreeMap<PathBuf, Vec<u8>>, times: &BTreeMap<PathBuf, std::time::SystemTime>) {
+pub(super) fn put_back(
+    files: &BTreeMap<PathBuf, Vec<u8>>,
+    times: &BTreeMap<PathBuf, std::time::SystemTime>,
+) {
     for (file, bytes) in files.iter().filter(|(file, _)| !file.exists()) {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, bytes).unwrap();
@@ -111,7 +114,9 @@ fn put_back(files: &BTreeMap<PathBuf, Vec<u8>>, times: &BTreeMap<PathBuf, std::t
     }
 }
 
-fn times(files: &BTreeMap<PathBuf, Vec<u8>>) -> BTreeMap<PathBuf, std::time::SystemTime> {
+pub(super) fn times(
+    files: &BTreeMap<PathBuf, Vec<u8>>,
+) -> BTreeMap<PathBuf, std::time::SystemTime> {
     let time = |file: &PathBuf| (file.clone(), fs::metadata(file).unwrap().modified().unwrap());
     files.keys().map(time).collect()
 }

@@ -10,6 +10,7 @@
 //! run that makes the target, of which there is one.
 
 mod look;
+mod nearest;
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -40,6 +41,7 @@ use crate::table::RunId;
 pub use self::look::beside;
 pub use self::look::find;
 pub use self::look::keep_past;
+pub use self::nearest::Within;
 
 /// The folder of manifests below a target.
 pub const FOLDER: &str = "_wasmhost";

@@ -6,6 +6,7 @@ mod once;
 mod proxy;
 mod server;
 mod sources;
+mod within;
 
 use std::fs;
 use std::thread;
