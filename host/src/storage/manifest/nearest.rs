@@ -22,7 +22,7 @@ pub struct Within {
     target: Address,
     /// The place as it was asked for.
     asked: PathBuf,
-    /// The same place, as it is called from the target's folder on.
+    /// The same place, spelt as the target is.
     real: PathBuf,
 }
 

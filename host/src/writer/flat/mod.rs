@@ -278,7 +278,12 @@ impl FlatPrepared {
                 if !matches!(goes, Goes::Folder(_)) {
                     waiting.remove_leftovers(folder)?;
                 }
-                Err(error.into())
+                match goes {
+                    Goes::Folder(None) if folder.exists() => {
+                        Err(waiting.conflict("somebody else has made it since it was judged"))
+                    }
+                    _ => Err(error.into()),
+                }
             }
             Ok(Some(_)) | Err(_) => Err(unknown(target, error)),
         }

@@ -21,7 +21,8 @@ impl Waiting {
     /// Makes the staging folder whole and puts it in the target's place.
     pub(super) fn swap(&self, folder: &Path, goes: &Goes) -> Result<(), StorageError> {
         let new = beside(folder, &self.place.target);
-        let there = folder.exists();
+        // As it was judged: what somebody has made since is no longer what may go.
+        let there = !matches!(goes, Goes::Folder(None));
         let staged = self.staged.root.shown();
         if there {
             manifest::keep_past(folder, staged)?;

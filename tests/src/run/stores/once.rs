@@ -1,6 +1,12 @@
 //! Flat targets in a store that are made once: as on a disk, by one of many, and by whoever loses an answer.
 
+use std::sync::Barrier;
 use std::thread;
+
+use wasmhost::run::Event;
+use wasmhost::run::Whose;
+use wasmhost::run::run;
+use wasmhost::table::RunId;
 
 use super::FIRST;
 use super::SECOND;
@@ -19,6 +25,8 @@ use super::proxy::Proxy;
 use super::server;
 use super::server::bucket;
 use super::stage;
+use crate::run::clock;
+use crate::run::runtime;
 
 const NEW: &str = "load_type: error_if_exists";
 const OR_NOTHING: &str = "load_type: ignore";
@@ -108,12 +116,30 @@ fn of_many_that_make_a_target_in_a_store_at_once_one_does() {
         // The last one overwrites: it comes after, or it makes the target.
         let loads = [NEW, OR_NOTHING, NEW, OR_NOTHING, "load_type: overwrite"];
         let loads = if round == 0 { &loads[..4] } else { &loads[..] };
+        // In this process, so that all have judged that nothing is there before the first one commits.
+        let store = store
+            .replace("'{{ secret:s3/id }}'", "id")
+            .replace("\"{{ secret('s3/key') }}\"", "key");
+        let start = Barrier::new(loads.len());
         let work = |(writer, load): (usize, &&str)| {
             let stage = stage(&[("f.yaml", &flow(&store, &format!("path: t, {CSV}, {load}")))]);
             stage.put("in.csv", &format!("k,v,p,t\n{writer},v,a,2026-01-01T00:00:00Z\n"));
-            let (code, evidence, said) = stage.run("f.yaml", &[]);
-            let outcome = evidence["destinations"][0]["outcome"].as_str().unwrap().to_owned();
-            (code, outcome, said)
+            let run_id = RunId::new(format!("run-{writer}")).unwrap();
+            let flow = stage.read("f.yaml", &run_id);
+            let wait = |event: Event<'_>| {
+                if let Event::Prepared = event {
+                    start.wait();
+                }
+            };
+            let ended = runtime().block_on(run(&flow, clock(), run_id, &wait));
+            let outcome = format!("{:?}", ended.record.destinations[0].outcome);
+            let code = match &ended.error {
+                None => 0,
+                Some(error) if error.whose() == Whose::User => 2,
+                Some(_) => 3,
+            };
+            let said = ended.error.map(|error| error.to_string()).unwrap_or_default();
+            (code, outcome.to_lowercase(), said)
         };
         let ended: Vec<_> = thread::scope(|scope| {
             let work = &work;
