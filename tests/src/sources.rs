@@ -650,7 +650,7 @@ fn links_lead_out_of_a_folder_only_where_no_base_path_holds_it() {
     std::os::unix::fs::symlink(base.join("inside.csv"), base.join("in/a.csv")).unwrap();
     let read = |base: Option<&Path>| {
         let mut source = source(&folder.path().join("base/in"), ReadFormat::Csv(csv()));
-        source.base = base.map(Path::to_owned);
+        source.base = base.map(|base| Location::Disk(base.to_owned()));
         shown(&source, 10, folder.path())
     };
     assert_eq!(read(Some(&base)), "v Int64\nDIR/base/in/a.csv#1: 2");

@@ -1,6 +1,7 @@
 //! One suite for every writer, then what only some do. Read back without the code under test where there is another way.
 
 mod compressed;
+mod create;
 mod exchange;
 mod layout;
 mod merges;
@@ -8,6 +9,7 @@ mod parts;
 mod refusals;
 mod strategies;
 mod table;
+mod within;
 
 use std::collections::BTreeMap;
 use std::fs;

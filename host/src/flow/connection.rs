@@ -1,7 +1,6 @@
 //! Connections, and what a source or destination takes from one: its format, its folder, its options.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use super::DateFolders;
 use super::Location;
@@ -126,12 +125,9 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// Its folder, where that is on a disk.
-    pub(super) fn base_on_disk(&self) -> Option<PathBuf> {
-        match &self.base_path.as_ref().ok()?.as_ref()?.value {
-            Location::Disk(path) => Some(path.clone()),
-            Location::Store(_) => None,
-        }
+    /// Its folder.
+    pub(super) fn base(&self) -> Option<Location> {
+        Some(self.base_path.as_ref().ok()?.as_ref()?.value.clone())
     }
 
     /// The connection that a source or destination names or holds.

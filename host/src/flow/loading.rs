@@ -25,18 +25,14 @@ pub(super) fn load_type(
     let Some(format) = format.filter(|format| *format != "delta") else {
         return Some(word.value.name);
     };
-    if words::FLAT_LOADS.contains(&word.value.name) {
+    if !words::KEYED.contains(&word.value.name) {
         return Some(word.value.name);
     }
     let said = said(&found.node.shape, word.value);
-    // Files cannot be merged into in any version: better to say so than "not yet".
-    let (code, what) = if words::KEYED.contains(&word.value.name) {
-        (Code::WrongValue, format!("`{said}` merges row by row, which `{format}` files cannot"))
-    } else {
-        (Code::NotOffered, format!("`{said}` on `{format}` files is not in this version"))
-    };
+    let what = format!("`{said}` merges row by row, which `{format}` files cannot");
     let taken: Vec<_> = words::FLAT_LOADS.iter().map(|load| format!("`{load}`")).collect();
-    report.add_hint(code, &word.spot, what, format!("`{format}` takes {}", taken.join(", ")));
+    let hint = format!("`{format}` takes {}", taken.join(", "));
+    report.add_hint(Code::WrongValue, &word.spot, what, hint);
     None
 }
 

@@ -173,7 +173,7 @@ pub struct Source {
     /// A file, a folder or a glob; of a database, what errors and records call it.
     pub path: Location,
     /// The connection's folder, which the files may not leave.
-    pub base: Option<PathBuf>,
+    pub base: Option<Location>,
     /// How the files are read.
     pub format: ReadFormat,
     /// The columns wanted, in this order.

@@ -100,7 +100,7 @@ pub(super) fn read<'a>(
     Some(Source {
         name,
         path,
-        base: connected.and_then(Connection::base_on_disk),
+        base: connected.and_then(Connection::base),
         format,
         columns: columns.map(|columns| columns.value),
         schema_hints,

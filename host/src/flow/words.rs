@@ -92,7 +92,8 @@ pub(super) const KEYED: &[&str] =
     &["merge_upsert", "merge_overwrite", "hash_diff_upsert", "scd2", "snapshot_soft_delete"];
 
 /// Load strategies that this version carries out on files without a log.
-pub(super) const FLAT_LOADS: &[&str] = &["append", "overwrite", "overwrite_partitions"];
+pub(super) const FLAT_LOADS: &[&str] =
+    &["append", "overwrite", "overwrite_partitions", "error_if_exists", "ignore"];
 
 /// How `merge_upsert` finds the rows of its keys.
 pub(super) static MERGE_STRATEGIES: &[Word] = &[

@@ -1,8 +1,5 @@
 //! Discovery: which files a source has, and which columns they have. Every name that the flow gives is checked here.
 
-use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::compute::can_cast_types;
@@ -21,6 +18,7 @@ use super::filter;
 use super::filter::Filter;
 use super::judged;
 use super::kind;
+use super::listed::listed;
 use super::table::TableStats;
 use super::table::table;
 use crate::flow::ReadFormat;
@@ -30,19 +28,15 @@ use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
 use crate::problem::known_names;
-use crate::storage::DataPlace;
 use crate::storage::SourceSchema;
 use crate::storage::StorageError;
 use crate::storage::address::Address;
 use crate::storage::bounds::Told;
 use crate::storage::csv;
-use crate::storage::delta;
 use crate::storage::delta::Scan;
 use crate::storage::json;
 use crate::storage::listing;
-use crate::storage::listing::Listing;
 use crate::storage::listing::SourceFile;
-use crate::storage::manifest;
 use crate::storage::tabular;
 
 /// All columns that are not named beside it.
@@ -263,98 +257,6 @@ pub(super) fn beside(
 pub(super) fn shown(source: &Source, all: &SchemaRef) -> SchemaRef {
     let is_shown = |field: &&FieldRef| Folders::is_shown(source, field.name());
     Arc::new(Schema::new(all.fields().iter().filter(is_shown).cloned().collect::<Vec<_>>()))
-}
-
-fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFile>, StorageError> {
-    let Source { recursive, path_glob_filter, allow_missing, .. } = source;
-    let path = address.shown();
-    if let ReadFormat::View {} = source.format
-        && !path.exists()
-    {
-        return Err(no_such_view(path));
-    }
-    let is_there = || matches!(address, Address::Disk(path) if path.exists());
-    let list = || match listing::list(Listing {
-        address,
-        recursive: *recursive,
-        name_filter: path_glob_filter.as_deref(),
-    }) {
-        Err(StorageError::Missing { .. }) if *allow_missing && !is_there() => Ok(Vec::new()),
-        other => other,
-    };
-    // Files of a run that has not come to its end lie among the others in a store: patterns must not take them either.
-    let folder = match address {
-        Address::Disk(path) => path.is_dir().then(|| address.clone()),
-        Address::Store(place) => Some(Address::Store(listing::store_root(place))),
-    };
-    let files = match folder {
-        Some(folder) => {
-            let (manifests, files) = manifest::beside(&folder, list)?;
-            manifest::counted(folder.shown(), &manifests.current, files)
-        }
-        None => list()?,
-    };
-    if delta::is_there(address)? {
-        let what = "a Delta table is there, whose folder also holds files of rows that are gone";
-        let error = StorageError::data(path, DataPlace::default(), what);
-        return Err(error.hint("read it with `format: delta`, or name a folder of plain files"));
-    }
-    if let Some(base) = &source.base {
-        stays_below(base, files.iter().map(|file| file.path.as_path()))?;
-    }
-    if files.is_empty() && !allow_missing {
-        return Err(StorageError::Missing {
-            path: path.to_owned(),
-            what: "no data file matches".to_owned(),
-            hint: "names that start with `.` or `_`, and unfinished files, are no data; `allow_missing: true` takes no file \
-                   as an empty input"
-                .to_owned(),
-        });
-    }
-    Ok(files)
-}
-
-/// Refuses files that links lead to from the connection's folder out of it.
-pub(super) fn stays_below<'a>(
-    base: &Path,
-    files: impl Iterator<Item = &'a Path>,
-) -> Result<(), StorageError> {
-    let real = |path: &Path| fs::canonicalize(path).map_err(StorageError::io(path, "find it"));
-    let mut files = files.peekable();
-    if files.peek().is_none() {
-        return Ok(());
-    }
-    let base = real(base)?;
-    for file in files {
-        if !real(file)?.starts_with(&base) {
-            let what = "a link leads out of the connection's `base_path` here";
-            return Err(StorageError::data(file, DataPlace::default(), what)
-                .hint("name the place itself, by a connection without a `base_path`"));
-        }
-    }
-    Ok(())
-}
-
-/// A view that nobody has written; those that are there are named.
-fn no_such_view(path: &Path) -> StorageError {
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let there = path.parent().and_then(|views| fs::read_dir(views).ok());
-    let mut known: Vec<String> = there
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| format!("`{}`", name(&entry.path())))
-        .collect();
-    known.sort();
-    let hint = match known.as_slice() {
-        [] => "no view is there: a flow before this one in the same `wasmhost run` has to write it (`format: view`)".to_owned(),
-        known => format!("there is {}", known.join(", ")),
-    };
-    StorageError::Missing {
-        path: PathBuf::from(name(path)),
-        what: "there is no such view".to_owned(),
-        hint,
-    }
 }
 
 fn inferred(source: &Source, files: &[SourceFile]) -> Result<SourceSchema, StorageError> {

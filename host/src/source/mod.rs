@@ -4,6 +4,7 @@
 mod discover;
 mod filter;
 mod folders;
+mod listed;
 mod queried;
 mod rows;
 mod table;

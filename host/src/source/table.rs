@@ -13,8 +13,9 @@ use super::discover::Found;
 use super::discover::beside;
 use super::discover::declared;
 use super::discover::shown;
-use super::discover::stays_below;
+use super::listed::stays_below;
 use crate::flow::AsOf;
+use crate::flow::Location;
 use crate::flow::Source;
 use crate::storage::DataPlace;
 use crate::storage::StorageError;
@@ -56,7 +57,7 @@ pub(super) fn table(
     as_of: AsOf,
 ) -> Result<Found, StorageError> {
     let path = address.shown();
-    if let (Some(base), Address::Disk(path)) = (&source.base, address) {
+    if let (Some(Location::Disk(base)), Address::Disk(path)) = (&source.base, address) {
         // The log is read as a whole, so it is looked at before.
         stays_below(base, delta::log_files(path)?.iter().map(PathBuf::as_path))?;
     }
@@ -82,7 +83,7 @@ pub(super) fn table(
     });
     let files: Vec<SourceFile> =
         stored.files.iter().map(StoredFile::listed).collect::<Result<_, _>>()?;
-    if let Some(base) = &source.base {
+    if let Some(Location::Disk(base)) = &source.base {
         let vectors = stored.scan.vector_files().map(Address::shown);
         stays_below(base, files.iter().map(|file| file.path.as_path()).chain(vectors))?;
     }

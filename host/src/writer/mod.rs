@@ -31,6 +31,7 @@ use crate::flow::WriteFormat;
 use crate::name::ColumnName;
 use crate::name::DestinationName;
 use crate::name::FlowName;
+use crate::problem::Code;
 use crate::problem::Place;
 use crate::problem::Problem;
 use crate::storage::Cause;
@@ -40,6 +41,7 @@ use crate::storage::target;
 use crate::storage::target::Ask;
 use crate::table::Commit;
 use crate::table::Counts;
+use crate::table::IfExists;
 use crate::table::Missing;
 use crate::table::RunId;
 use crate::table::Scope;
@@ -226,8 +228,20 @@ pub async fn open(target: Target) -> Result<Box<dyn Writer>, WriteError> {
         | WriteFormat::Jsonl(_)
         | WriteFormat::Json(_)
         | WriteFormat::Arrow(_)
-        | WriteFormat::Avro(_) => flat::open(target, landing.rows),
+        | WriteFormat::Avro(_) => flat::open(target, &facts.state, landing.rows),
     }
+}
+
+fn must_be_new(target: &Target) -> bool {
+    target.change == TableChange::Create { if_exists: IfExists::Refuse }
+}
+
+/// A table that must be new is there, and not by an earlier try of this run.
+fn there_already(target: &Target) -> WriteError {
+    let at = Place::field(target.path().display().to_string(), "load_type");
+    let problem = Problem::new(Code::Contradiction, at, "there is a table already")
+        .hint("name another one, or use a strategy that writes to it");
+    WriteError::Refused(vec![problem])
 }
 
 fn list(problems: &[Problem]) -> String {

@@ -114,7 +114,14 @@ pub(super) fn overwrite_partitions() -> Vec<Setup> {
 
 /// What files without a log take. They have no columns that some rows lack.
 pub(super) fn flat() -> Vec<Setup> {
-    let all = [append(), overwrite(), overwrite_one_partition(), overwrite_partitions()];
+    let all = [
+        append(),
+        overwrite(),
+        overwrite_one_partition(),
+        overwrite_partitions(),
+        error_if_exists(),
+        ignore(),
+    ];
     let mixed = Setup { other: Some(OVERWRITE), ..overwrite_partitions().remove(0) };
     let mixed = Setup { name: "overwrite_partitions and overwrite".into(), ..mixed };
     let all = all.into_iter().flatten().chain([mixed]);

@@ -93,10 +93,50 @@ fn an_empty_input_is_appended_but_overwrites_only_where_that_is_allowed() {
 }
 
 #[test]
-fn tables_are_made_once_and_their_partitions_replaced_one_by_one() {
+fn tables_are_made_once() {
+    for format in ["delta", "parquet", "csv", "json", "jsonl", "avro", "arrow"] {
+        let to = |load: &str| flow(&[&format!("name: t, format: {format}, path: t, {load}")]);
+        let stage = Stage::new(&[
+            ("new.yaml", &to("load_type: error_if_exists")),
+            ("once.yaml", &to("mode: ignore")),
+            ("in.csv", "n,v\n1,1\n2,1\n3,2\n4,\n"),
+        ]);
+        let (code, evidence, said) = stage.run("new.yaml", &["--run-id", "made"]);
+        assert_eq!((code, count(&evidence, "/rows_written")), (0, 4), "{format}: {said}");
+        let before = stage.files();
+        let (code, evidence, said) = stage.run("new.yaml", &[]);
+        let error = &evidence["error"];
+        let message = error["message"].as_str().unwrap();
+        assert!(code == 2 && message.contains("there is a table already"), "{format}: {said}");
+        // Before any row is read.
+        assert_eq!(count(&evidence, "/rows_read"), 0, "{format}: {evidence}");
+        assert_eq!(evidence["destinations"][0]["outcome"], "untouched", "{format}");
+        assert_eq!(stage.files(), before, "{format}");
+
+        let (code, evidence, said) = stage.run("once.yaml", &[]);
+        assert_eq!(
+            (code, evidence["status"].as_str()),
+            (0, Some("nothing_to_do")),
+            "{format}: {said}"
+        );
+        assert_eq!(evidence["destinations"][0]["outcome"], "skipped", "{format}: {said}");
+        assert_eq!(count(&evidence, "/rows_written"), 0, "{format}");
+        assert_eq!(count(&evidence, "/destinations/0/rows_written"), 0, "{format}");
+        let ran = stage.command(&["run", "once.yaml"]);
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(printed.contains("there already; left as it is"), "{format}: {printed}");
+        assert_eq!(stage.files(), before, "{format}");
+
+        let (code, evidence, said) = stage.run("new.yaml", &["--run-id", "made"]);
+        let outcome = evidence["destinations"][0]["outcome"].as_str();
+        assert_eq!((code, outcome), (0, Some("already_committed")), "{format}: {said}");
+        assert_eq!(stage.files(), before, "{format}");
+    }
+}
+
+#[test]
+fn partitions_are_replaced_one_by_one() {
     let stage = Stage::new(&[
-        ("new.yaml", &flow(&["name: t, format: delta, path: t, load_type: error_if_exists"])),
-        ("once.yaml", &flow(&["name: t, format: delta, path: t, load_type: ignore"])),
         (
             "parts.yaml",
             &flow(&[
@@ -105,19 +145,6 @@ fn tables_are_made_once_and_their_partitions_replaced_one_by_one() {
         ),
         ("in.csv", "n,v\n1,1\n2,1\n3,2\n4,\n"),
     ]);
-    assert_eq!((stage.run("new.yaml", &[]).0, stage.rows("t").len()), (0, 5));
-    let before = stage.files();
-    let (code, evidence, said) = stage.run("new.yaml", &[]);
-    let message = evidence["error"]["message"].as_str().unwrap();
-    assert!(code == 2 && message.contains("there is a table already"), "{said}");
-    assert_eq!(stage.files(), before);
-
-    let (code, evidence, said) = stage.run("once.yaml", &[]);
-    assert_eq!((code, evidence["status"].as_str()), (0, Some("nothing_to_do")), "{said}");
-    assert_eq!(evidence["destinations"][0]["outcome"], "skipped", "{said}");
-    assert_eq!(count(&evidence, "/rows_written"), 0);
-    assert_eq!(stage.files(), before);
-
     assert_eq!((stage.run("parts.yaml", &[]).0, stage.rows("p").len()), (0, 5));
     stage.put("in.csv", "n,v\n9,1\n8,\n");
     let (code, evidence, said) = stage.run("parts.yaml", &[]);

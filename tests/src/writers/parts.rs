@@ -48,7 +48,7 @@ const PARTITIONS: TableChange =
 type Rows = [(i64, Option<&'static str>)];
 
 /// Flat formats that tell rows by footers, by manifests, and one whose files are of several kinds.
-fn flat() -> Vec<WriteFormat> {
+pub(super) fn flat() -> Vec<WriteFormat> {
     formats()[1..].to_vec()
 }
 
@@ -61,7 +61,7 @@ fn load(target: Target, batch: &Rows) -> Result<(wasmhost::table::Counts, Commit
 }
 
 /// `id|g` as a source reads them.
-fn seen(path: &Path, format: &WriteFormat) -> Vec<String> {
+pub(super) fn seen(path: &Path, format: &WriteFormat) -> Vec<String> {
     let mut source = source(path, reader(format), &rows(&[]));
     source.allow_missing = true;
     let found = Files::discover(&source).unwrap();
@@ -93,7 +93,7 @@ fn rows_known(path: &Path, format: &WriteFormat) -> Option<u64> {
 }
 
 /// All visible files with their bytes.
-fn data(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(super) fn data(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let visible = |file: &Path| {
         let inside = file.strip_prefix(path).unwrap();
         !inside.to_str().unwrap().starts_with(['.', '_'])
@@ -103,7 +103,10 @@ fn data(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Puts files that were removed back, as they are while a run has not deleted them yet.
-fn put_back(files: &BTreeMap<PathBuf, Vec<u8>>, times: &BTreeMap<PathBuf, std::time::SystemTime>) {
+pub(super) fn put_back(
+    files: &BTreeMap<PathBuf, Vec<u8>>,
+    times: &BTreeMap<PathBuf, std::time::SystemTime>,
+) {
     for (file, bytes) in files.iter().filter(|(file, _)| !file.exists()) {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, bytes).unwrap();
@@ -111,7 +114,9 @@ fn put_back(files: &BTreeMap<PathBuf, Vec<u8>>, times: &BTreeMap<PathBuf, std::t
     }
 }
 
-fn times(files: &BTreeMap<PathBuf, Vec<u8>>) -> BTreeMap<PathBuf, std::time::SystemTime> {
+pub(super) fn times(
+    files: &BTreeMap<PathBuf, Vec<u8>>,
+) -> BTreeMap<PathBuf, std::time::SystemTime> {
     let time = |file: &PathBuf| (file.clone(), fs::metadata(file).unwrap().modified().unwrap());
     files.keys().map(time).collect()
 }

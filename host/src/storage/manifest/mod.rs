@@ -6,9 +6,11 @@
 //!
 //! A store cannot put a folder in another one's place. There, an overwrite names all files that it replaces, and the runs, whose
 //! manifests stay where they are. What replaces files is `_wasmhost/replaced/<number>.json`: the number is the next one of those that
-//! were there when the run looked, and is put only where none is, so that no two runs replace the same files.
+//! were there when the run looked, and is put only where none is, so that no two runs replace the same files. So is the manifest of a
+//! run that makes the target, of which there is one.
 
 mod look;
+mod nearest;
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -39,6 +41,7 @@ use crate::table::RunId;
 pub use self::look::beside;
 pub use self::look::find;
 pub use self::look::keep_past;
+pub use self::nearest::Within;
 
 /// The folder of manifests below a target.
 pub const FOLDER: &str = "_wasmhost";
@@ -89,7 +92,7 @@ pub struct Manifest {
 pub struct Manifests {
     /// Those of the runs whose rows are there, oldest first.
     pub current: Vec<Manifest>,
-    /// The number of the next one in a store that replaces files.
+    /// The number of the next one in a store that replaces files, or makes the target.
     pub next: u64,
 }
 
@@ -98,7 +101,7 @@ pub struct Manifests {
 pub enum Slot {
     /// The run's own: its rows come beside all others.
     Run,
-    /// A number: it replaces files, and nobody may have done so since it was decided which.
+    /// A number: it replaces files, or makes the target, and nobody may have done so since that was decided.
     Replacing(u64),
 }
 
@@ -255,6 +258,12 @@ pub fn counted(
     let is_removed = removed(folder, manifests);
     files.retain(|file| !is_removed(file) && (listed.contains(&file.path) || !is_ours(&file.path)));
     files
+}
+
+/// Whether a folder is a table to readers: a run of ours has written to it, if only no rows, or a file counts in it.
+#[must_use]
+pub fn is_table(manifests: &[Manifest], counted: &[SourceFile]) -> bool {
+    !manifests.is_empty() || !counted.is_empty()
 }
 
 /// Those of a folder's files that a run has replaced and not deleted yet.

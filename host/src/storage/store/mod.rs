@@ -168,6 +168,27 @@ impl StoreAddress {
         Ok(found.objects.into_iter().filter_map(|meta| self.below(&meta.location)).collect())
     }
 
+    /// Whether any object is below this key. None is, for all that is known, where the store does not let look.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    pub fn is_folder(&self) -> Result<bool, StorageError> {
+        let (store, key) = (Arc::clone(&self.store), self.key.clone());
+        match wait(async move { store.list_with_delimiter(Some(&key)).await }) {
+            Ok(found) => Ok(!found.objects.is_empty() || !found.common_prefixes.is_empty()),
+            // Rights may be given for what is below some folder, and not above it.
+            Err(_) if self.is_forbidden() => Ok(false),
+            Err(error) => Err(self.failed("list it")(error)),
+        }
+    }
+
+    /// Whether the store does not let look here. Listings do not tell that from other errors.
+    fn is_forbidden(&self) -> bool {
+        let (store, key) = (Arc::clone(&self.store), self.key.clone());
+        let found = wait(async move { store.head(&key).await });
+        matches!(found, Err(Error::PermissionDenied { .. }))
+    }
+
     /// What is behind this key in a key below it.
     fn below(&self, key: &Path) -> Option<String> {
         let rest = match self.key.as_ref() {

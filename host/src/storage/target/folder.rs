@@ -124,6 +124,7 @@ pub(super) fn inspect(folder: &Address, format: &WriteFormat) -> Result<TargetSt
     };
     let foreign = [found.others.as_slice(), found.other_data.as_slice()].concat();
     Ok(TargetState::Folder(FolderFacts {
+        is_table: manifest::is_table(&manifests, &found.data),
         schema,
         split: newest.map(split),
         rows: rows(path, format, &found.data, &manifests)?,

@@ -75,6 +75,8 @@ pub struct TableFacts {
 /// What a folder of flat files holds. Names are from the folder on, and lists are cut where they are long.
 #[derive(Debug, Clone, Default)]
 pub struct FolderFacts {
+    /// Whether it is a table to readers: a run has written to it, or a file of the format counts.
+    pub is_table: bool,
     /// The columns, of the newest manifest or else of a Parquet file.
     pub schema: Option<SchemaRef>,
     /// How it is split, as the newest manifest says.

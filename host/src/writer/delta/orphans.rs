@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::problem::Code;
 use crate::problem::Place;
-use crate::problem::Problem;
 use crate::storage::StorageError;
 use crate::storage::delta;
 use crate::storage::delta::Base;
@@ -31,9 +29,11 @@ use crate::writer::WriteError;
 use crate::writer::guard_empty;
 use crate::writer::merge::Effect;
 use crate::writer::merge::Intake;
+use crate::writer::must_be_new;
 use crate::writer::selected::Left;
 use crate::writer::selected::Selected;
 use crate::writer::staged::Staged;
+use crate::writer::there_already;
 
 /// Where a run writes, and what it made there.
 pub(super) struct Run {
@@ -87,21 +87,9 @@ pub(super) fn mark(run: &RunMark) -> Mark {
     }
 }
 
-pub(super) fn must_be_new(target: &Target) -> bool {
-    target.change == TableChange::Create { if_exists: IfExists::Refuse }
-}
-
 /// Whether the table has this run's commit already.
 pub(super) async fn has_landed(target: &Target, table: &Snapshot) -> Result<bool, StorageError> {
     Ok(delta::landed_before(table, &mark(&target.run).app_id).await?.is_some())
-}
-
-/// A table that must be new is there, and not by an earlier try of this run.
-pub(super) fn there_already(target: &Target) -> WriteError {
-    let at = Place::field(target.path().display().to_string(), "load_type");
-    let problem = Problem::new(Code::Contradiction, at, "there is a table already")
-        .hint("name another one, or use a strategy that writes to it");
-    WriteError::Refused(vec![problem])
 }
 
 /// The columns as the table gives them back.

@@ -32,6 +32,8 @@ use super::part::Which;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Goes {
     Nothing,
+    /// Nothing goes and nothing comes: the target was to be made, and is there.
+    Skipped,
     /// The folder with all that is in it; `None` where it is not there.
     Folder(Option<Survey>),
     /// These files.
@@ -58,23 +60,17 @@ impl Waiting {
     pub(super) fn goes(&self, seen: &Seen) -> Result<Goes, WriteError> {
         let Place { target, folder, .. } = &self.place;
         let path = folder.shown();
-        let manifests = &seen.manifests.current;
-        let counted = || {
-            let files = seen.found.as_ref().map(|found| found.data.clone());
-            manifest::counted(path, manifests, files.unwrap_or_default())
-        };
         let Some(part) = self.part()? else {
             return Ok(match (&target.change, folder) {
                 (TableChange::Replace { .. }, Address::Disk(_)) => Goes::Folder(seen.found.clone()),
                 (TableChange::Replace { .. }, Address::Store(_)) => {
-                    let runs = manifests.iter().map(|manifest| manifest.run_id.clone()).collect();
-                    Goes::All { files: counted(), runs }
+                    let manifests = seen.manifests.current.iter();
+                    let runs = manifests.map(|manifest| manifest.run_id.clone()).collect();
+                    Goes::All { files: self.counted(seen), runs }
                 }
-                // `fit` lets the others not pass.
-                (
-                    TableChange::Append {} | TableChange::Create { .. } | TableChange::Merge(_),
-                    _,
-                ) => Goes::Nothing,
+                (TableChange::Create { if_exists }, _) => self.made(seen, *if_exists)?,
+                // `fit` lets no merge pass.
+                (TableChange::Append {} | TableChange::Merge(_), _) => Goes::Nothing,
             });
         };
         self.guard(&part)?;
@@ -94,7 +90,13 @@ impl Waiting {
             let problem = Problem::new(Code::WrongValue, at, what).hint("move them away");
             return Err(WriteError::Refused(vec![problem]));
         }
-        Ok(Goes::Files(part.files(path, &counted())?))
+        Ok(Goes::Files(part.files(path, &self.counted(seen))?))
+    }
+
+    /// The files that count.
+    pub(super) fn counted(&self, seen: &Seen) -> Vec<SourceFile> {
+        let files = seen.found.as_ref().map(|found| found.data.clone()).unwrap_or_default();
+        manifest::counted(self.place.folder.shown(), &seen.manifests.current, files)
     }
 
     /// How many rows these files have, where that is known.
@@ -194,7 +196,7 @@ impl Waiting {
         });
         let files: Vec<_> = files.collect();
         let (removed, replaced_runs) = match goes {
-            Goes::Nothing | Goes::Folder(_) => (&[][..], &[][..]),
+            Goes::Nothing | Goes::Skipped | Goes::Folder(_) => (&[][..], &[][..]),
             Goes::Files(files) => (files.as_slice(), &[][..]),
             Goes::All { files, runs } => (files.as_slice(), runs.as_slice()),
         };

@@ -4,6 +4,7 @@
 mod judge;
 mod lock;
 mod objects;
+mod once;
 mod part;
 mod put;
 mod swap;
@@ -20,6 +21,7 @@ use futures::future::BoxFuture;
 use self::judge::Goes;
 use self::lock::Lock;
 use self::lock::lock;
+use self::once::unchanged;
 use super::Prepared;
 use super::Target;
 use super::WriteError;
@@ -67,7 +69,12 @@ struct FlatPrepared {
     goes: Goes,
 }
 
-pub(super) fn open(target: Target, landing: SchemaRef) -> Result<Box<dyn Writer>, WriteError> {
+pub(super) fn open(
+    target: Target,
+    state: &TargetState,
+    landing: SchemaRef,
+) -> Result<Box<dyn Writer>, WriteError> {
+    once::check_new(&target, state)?;
     let (folder, root, made) = match &target.address {
         Address::Disk(path) => {
             let (folder, root, made) = hidden(path, &target)?;
@@ -148,9 +155,13 @@ impl Waiting {
         let rows = self.staged.rows;
         guard_empty(&self.place.target, rows)?;
         let state = self.fits().await?;
+        if let Some(counts) = self.made_before()? {
+            return Ok((Goes::Nothing, counts));
+        }
         let seen = self.look()?;
         let goes = self.goes(&seen)?;
         let rows_deleted = match (&goes, state) {
+            (Goes::Skipped, _) => return Ok((goes, unchanged(rows))),
             (Goes::Nothing, _) => Some(0),
             (Goes::Folder(_), TargetState::Folder(folder)) => folder.rows,
             (Goes::Folder(_), _) => Some(0),
@@ -191,23 +202,7 @@ impl Waiting {
 
     /// Whether this run has landed here before.
     fn landed_before(&self) -> Result<bool, WriteError> {
-        let Some(found) = manifest::find(&self.place.folder, &self.place.target.run.run_id)? else {
-            return Ok(false);
-        };
-        let run = &self.place.target.run;
-        if (&found.flow, &found.destination) == (&run.flow, &run.destination) {
-            return Ok(true);
-        }
-        let path = self.place.target.path().to_owned();
-        let what = format!(
-            "run `{}` has written here before, as destination `{}` of flow `{}`",
-            run.run_id, found.destination, found.flow
-        );
-        Err(WriteError::Guard {
-            path,
-            what,
-            hint: "one folder per destination; another run id for another flow".to_owned(),
-        })
+        once::landed_before(&self.place.target, &self.place.folder)
     }
 }
 
@@ -265,12 +260,16 @@ impl FlatPrepared {
         if !waiting.staged.root.shown().exists() {
             return Err(waiting.conflict("its folder was replaced, and the staged files with it"));
         }
-        if waiting.goes(&waiting.look()?)? != *goes {
-            return Err(waiting.conflict("its files have changed since they were judged"));
+        match waiting.goes(&waiting.look()?)? {
+            Goes::Skipped => return Ok(Commit::Skipped),
+            now if now == *goes => {}
+            _ => return Err(waiting.conflict("its files have changed since they were judged")),
         }
         let done = match goes {
             Goes::Folder(_) => waiting.swap(folder, goes),
-            Goes::Nothing | Goes::Files(_) | Goes::All { .. } => waiting.put(folder, goes),
+            Goes::Nothing | Goes::Skipped | Goes::Files(_) | Goes::All { .. } => {
+                waiting.put(folder, goes)
+            }
         };
         let Err(error) = done else { return Ok(Commit::Applied(*counts, None)) };
         // The manifest decides; with it in place only the last sync can have failed, or the removal of what it replaces.
@@ -279,7 +278,12 @@ impl FlatPrepared {
                 if !matches!(goes, Goes::Folder(_)) {
                     waiting.remove_leftovers(folder)?;
                 }
-                Err(error.into())
+                match goes {
+                    Goes::Folder(None) if folder.exists() => {
+                        Err(waiting.conflict("somebody else has made it since it was judged"))
+                    }
+                    _ => Err(error.into()),
+                }
             }
             Ok(Some(_)) | Err(_) => Err(unknown(target, error)),
         }

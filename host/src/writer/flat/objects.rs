@@ -1,8 +1,8 @@
 //! Files in a store: they are in their places already, and the manifest is put, which makes them count; then what they replace is
 //! deleted.
 //!
-//! A store has no lock that goes with the process that holds it. Manifests that replace files are numbered instead, and nobody has a
-//! number twice: whoever finds theirs taken looks again at what goes.
+//! A store has no lock that goes with the process that holds it. Manifests that replace files, or make the target, are numbered
+//! instead, and nobody has a number twice: whoever finds theirs taken looks again at what goes.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ use crate::storage::manifest::Slot;
 use crate::storage::store::StoreAddress;
 use crate::storage::store::is_unanswered;
 use crate::table::Commit;
+use crate::table::TableChange;
 
 /// How often a run that replaces files looks again, because others have replaced some.
 const TRIES_MAX: usize = 10;
@@ -40,16 +41,18 @@ impl FlatPrepared {
             // Somebody may have replaced all there was by rows with other columns.
             let _ = waiting.fits().await?;
             let seen = waiting.look()?;
-            if waiting.goes(&seen)? != *goes {
-                return Err(waiting.conflict("its files have changed since they were judged"));
+            match waiting.goes(&seen)? {
+                Goes::Skipped => return Ok(Commit::Skipped),
+                now if now == *goes => {}
+                _ => return Err(waiting.conflict("its files have changed since they were judged")),
             }
             // A number counts for what goes only as long as all that went before is gone.
             remove(place, waiting.leftovers(&seen))?;
-            let slot = match goes {
-                Goes::Nothing => Slot::Run,
-                Goes::Folder(_) | Goes::Files(_) | Goes::All { .. } => {
-                    Slot::Replacing(seen.manifests.next)
-                }
+            let slot = match &target.change {
+                TableChange::Append {} => Slot::Run,
+                TableChange::Create { .. }
+                | TableChange::Replace { .. }
+                | TableChange::Merge(_) => Slot::Replacing(seen.manifests.next),
             };
             match waiting.manifest(goes).put(place, slot) {
                 Ok(Put::Landed) => return self.landed(place),
@@ -70,7 +73,7 @@ impl FlatPrepared {
     /// What is left to do when the manifest is there.
     fn landed(&self, place: &StoreAddress) -> Result<Commit, WriteError> {
         let gone = match &self.goes {
-            Goes::Nothing | Goes::Folder(_) => Ok(()),
+            Goes::Nothing | Goes::Skipped | Goes::Folder(_) => Ok(()),
             Goes::Files(files) | Goes::All { files, .. } => remove(place, files),
         };
         // Who does not look at manifests would see the old rows beside the new ones: a retry removes them.

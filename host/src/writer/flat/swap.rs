@@ -1,6 +1,7 @@
 //! The whole folder put in the target's place in one step.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use rustix::fs::CWD;
@@ -20,7 +21,8 @@ impl Waiting {
     /// Makes the staging folder whole and puts it in the target's place.
     pub(super) fn swap(&self, folder: &Path, goes: &Goes) -> Result<(), StorageError> {
         let new = beside(folder, &self.place.target);
-        let there = folder.exists();
+        // As it was judged: what somebody has made since is no longer what may go.
+        let there = !matches!(goes, Goes::Folder(None));
         let staged = self.staged.root.shown();
         if there {
             manifest::keep_past(folder, staged)?;
@@ -46,10 +48,18 @@ impl Waiting {
                 }
             }
         } else {
-            fs::rename(&new, folder)
+            move_new(&new, folder)
                 .map_err(StorageError::io(folder, "move the staged folder here"))?;
         }
         sync::sync_folder(sync::parent(folder))
+    }
+}
+
+/// Moves a folder where none may be, not even an empty one: whoever made that is about to commit to it, by its lock.
+fn move_new(new: &Path, folder: &Path) -> io::Result<()> {
+    match renameat_with(CWD, new, CWD, folder, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => fs::rename(new, folder),
+        other => Ok(other?),
     }
 }
 

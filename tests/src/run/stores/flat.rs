@@ -23,10 +23,10 @@ use super::sorted;
 use super::stage;
 use crate::run::Stage;
 
-const CSV: &str = "format: csv";
+pub(super) const CSV: &str = "format: csv";
 
 /// A flow from `in.csv` to flat files below that connection, or on a disk.
-fn flow(connection: &str, destination: &str) -> String {
+pub(super) fn flow(connection: &str, destination: &str) -> String {
     super::flow(&connection.replace("format: delta, ", ""), destination)
 }
 
@@ -40,7 +40,7 @@ fn back(connection: &str, source: &str) -> String {
 }
 
 /// The rows of `t`, as our own reader has them, or what it says.
-fn read(stage: &Stage, connection: &str, source: &str) -> Vec<String> {
+pub(super) fn read(stage: &Stage, connection: &str, source: &str) -> Vec<String> {
     stage.put("back.yaml", &back(connection, source));
     let ran = stage.command(&["run", "back.yaml"]);
     match ran.code {
@@ -50,7 +50,7 @@ fn read(stage: &Stage, connection: &str, source: &str) -> Vec<String> {
 }
 
 /// The visible files of a folder: where they are, and their bytes. Those of Avro have a mark of their own each.
-fn contents(stage: &Stage, folder: &str) -> Vec<(String, Vec<u8>)> {
+pub(super) fn contents(stage: &Stage, folder: &str) -> Vec<(String, Vec<u8>)> {
     let mut found: Vec<_> = stage
         .files()
         .into_iter()
@@ -70,7 +70,7 @@ fn contents(stage: &Stage, folder: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 /// The manifests of `t`, by their keys; no other key but those of the files that they name and do not remove.
-fn manifests(bucket: &str) -> BTreeMap<String, Value> {
+pub(super) fn manifests(bucket: &str) -> BTreeMap<String, Value> {
     let keys = server::keys(bucket);
     let (manifests, files): (Vec<_>, Vec<_>) =
         keys.into_iter().partition(|key| key.starts_with("lake/t/_wasmhost/"));
@@ -167,7 +167,7 @@ const APPENDED: &[&str] = &["1|a", "2|b", "2|B", "3|c", "3|c", "4|d"];
 const REPLACED: &[&str] = &["2|B", "3|c", "4|d"];
 
 /// Keys and values of what our reader finds; NULL partitions and others alike.
-fn keys_and_values(stage: &Stage, connection: &str) -> Vec<String> {
+pub(super) fn keys_and_values(stage: &Stage, connection: &str) -> Vec<String> {
     let rows = read(stage, connection, "format: csv, path: t, columns: [k, v]");
     let shown = rows.iter().filter(|row| *row != "jsonl").map(|row| {
         let row: Value = serde_json::from_str(row).unwrap_or_else(|_| panic!("{rows:?}"));

@@ -2,11 +2,13 @@
 
 mod faults;
 mod flat;
+mod once;
 mod open;
 mod profiles;
 mod proxy;
 mod server;
 mod sources;
+mod within;
 
 use std::fs;
 use std::thread;

@@ -18,6 +18,8 @@ use super::server;
 pub(super) enum Fault {
     /// The store never sees it, and says 503.
     Refused,
+    /// The store never sees it, and says 403.
+    Forbidden,
     /// The store never sees it; the connection ends without an answer.
     Swallowed,
     /// The store acts; the answer is a 500.
@@ -118,7 +120,9 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     reader.read_exact(&mut body)?;
     let (method, path) = {
         let mut words = head.split(' ');
-        (words.next().unwrap_or_default().to_owned(), words.next().unwrap_or_default().to_owned())
+        // Queries of listings have their slashes encoded.
+        let mut word = || words.next().unwrap_or_default().replace("%2F", "/");
+        (word(), word())
     };
     let fault = {
         let mut state = state.lock().unwrap();
@@ -143,6 +147,9 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     if fault == Some(Fault::Refused) {
         return client.write_all(format!("HTTP/1.1 503 Slow Down\r\n{NOTHING}").as_bytes());
     }
+    if fault == Some(Fault::Forbidden) {
+        return client.write_all(format!("HTTP/1.1 403 Forbidden\r\n{NOTHING}").as_bytes());
+    }
     if fault == Some(Fault::Swallowed) {
         return Ok(());
     }
@@ -162,6 +169,8 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         }
         Some(Fault::Dropped) => Ok(()),
         Some(Fault::Cut) => client.write_all(&answer[..answer.len() - answer.len().min(20)]),
-        Some(Fault::Refused | Fault::Swallowed) | None => client.write_all(&answer),
+        Some(Fault::Refused | Fault::Forbidden | Fault::Swallowed) | None => {
+            client.write_all(&answer)
+        }
     }
 }

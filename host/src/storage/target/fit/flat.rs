@@ -13,13 +13,13 @@ impl Check<'_> {
     pub(super) fn offered(&mut self) {
         let flat = !self.is_table();
         let whole = match self.ask.change {
-            TableChange::Append {} => true,
+            TableChange::Append {} | TableChange::Create { .. } => true,
             TableChange::Replace { scope, .. } => !matches!(scope, Scope::Predicate(_)),
-            TableChange::Create { .. } | TableChange::Merge(_) => false,
+            TableChange::Merge(_) => false,
         };
         if flat && !(whole && self.ask.schema_change == SchemaChange::Refuse) {
             let what = format!(
-                "`{}` takes `append`, `overwrite`, and `overwrite_partitions` by partition columns",
+                "`{}` takes `append`, `overwrite`, `overwrite_partitions` by partition columns, `error_if_exists` and `ignore`",
                 self.format.name()
             );
             self.add(Code::NotOffered, "load_type", what, "use one of these, or a Delta table");
