@@ -25,12 +25,16 @@ pub(super) fn load_type(
     let Some(format) = format.filter(|format| *format != "delta") else {
         return Some(word.value.name);
     };
-    if !words::KEYED.contains(&word.value.name) {
+    let taken = if format == "view" { words::VIEW_LOADS } else { words::FLAT_LOADS };
+    if taken.contains(&word.value.name) {
         return Some(word.value.name);
     }
     let said = said(&found.node.shape, word.value);
-    let what = format!("`{said}` merges row by row, which `{format}` files cannot");
-    let taken: Vec<_> = words::FLAT_LOADS.iter().map(|load| format!("`{load}`")).collect();
+    let what = match words::KEYED.contains(&word.value.name) {
+        true => format!("`{said}` merges row by row, which `{format}` files cannot"),
+        false => format!("`{said}` is none of what a `{format}` takes"),
+    };
+    let taken: Vec<_> = taken.iter().map(|load| format!("`{load}`")).collect();
     let hint = format!("`{format}` takes {}", taken.join(", "));
     report.add_hint(Code::WrongValue, &word.spot, what, hint);
     None

@@ -95,6 +95,9 @@ pub(super) const KEYED: &[&str] =
 pub(super) const FLAT_LOADS: &[&str] =
     &["append", "overwrite", "overwrite_partitions", "error_if_exists", "ignore"];
 
+/// The same of views, which are in memory.
+pub(super) const VIEW_LOADS: &[&str] = &["append", "overwrite"];
+
 /// How `merge_upsert` finds the rows of its keys.
 pub(super) static MERGE_STRATEGIES: &[Word] = &[
     word("delta", "Row by key, wherever the key's row is; the default."),
