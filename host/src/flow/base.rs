@@ -34,6 +34,8 @@ pub(super) fn below(
             value: Location::Store(StoreLocation { key: spelt.clone(), ..place.clone() }),
             spot: path.spot,
         },
+        // No connection of a server has a folder.
+        Location::Server(_) => return folder.locate(report, path, storage),
         Location::Store(_) => {
             let inner = spelt.strip_prefix("./").unwrap_or(&spelt).trim_end_matches('/');
             let inner = if inner == "." { "" } else { inner };

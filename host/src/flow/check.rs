@@ -9,7 +9,6 @@ use globset::GlobBuilder;
 use super::Destination;
 use super::Judge;
 use super::Location;
-use super::ReadFormat;
 use super::Rule;
 use super::Source;
 use super::Step;
@@ -137,7 +136,7 @@ pub(super) fn state_apart(report: &Report, state: &Path, spot: &Spot, all: &[&Wr
 
 /// No destination may write what the source reads, nor replace a folder that holds it.
 pub(super) fn source_apart(report: &Report, source: &Source, all: &[&Written]) {
-    if let ReadFormat::Sql(_) = source.format {
+    if let Location::Server(_) = source.path {
         return;
     }
     let path = source.path.shown();

@@ -1,4 +1,4 @@
-//! Where the data of a flow is: on a disk, or in an object store.
+//! Where the data of a flow is: on a disk, in an object store, or with a server.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,13 +13,15 @@ use super::store::StoreKind;
 use super::store::StoreOption;
 use super::store::StoreSettings;
 
-/// Where a file, a folder or a pattern of files is.
+/// Where a file, a folder or a pattern of files is, or who has the rows instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// On a disk: absolute, or relative to the working folder.
     Disk(PathBuf),
     /// In an object store.
     Store(StoreLocation),
+    /// With the server of a database, as messages show it: there are no files.
+    Server(String),
 }
 
 /// A place in an object store.
@@ -40,6 +42,7 @@ impl fmt::Display for Location {
         match self {
             Self::Disk(path) => path.display().fmt(f),
             Self::Store(place) => place.fmt(f),
+            Self::Server(server) => server.fmt(f),
         }
     }
 }
@@ -64,10 +67,11 @@ impl Location {
         match self {
             Self::Disk(path) => path.clone(),
             Self::Store(place) => PathBuf::from(place.to_string()),
+            Self::Server(server) => PathBuf::from(server),
         }
     }
 
-    /// A place below this one; `inner` has its parts between `/`.
+    /// A place below this one; `inner` has its parts between `/`. Nothing is below a server.
     #[must_use]
     pub fn join(&self, inner: &str) -> Self {
         match self {
@@ -77,6 +81,7 @@ impl Location {
                 let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
                 Self::Store(StoreLocation { key: parts.join("/"), ..place.clone() })
             }
+            Self::Server(_) => self.clone(),
         }
     }
 
@@ -91,6 +96,7 @@ impl Location {
                 let service: Vec<_> = service.into_iter().filter_map(option).collect();
                 PathBuf::from(format!("{}/{place}", service.join("/")))
             }
+            Self::Server(server) => PathBuf::from(server),
         }
     }
 }

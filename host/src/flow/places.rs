@@ -90,7 +90,8 @@ impl Folder {
         let located = self.locate(report, path, None)?;
         match located.value {
             Location::Disk(path) => Some(Located { value: path, spot: located.spot }),
-            Location::Store(_) => {
+            // Nothing that is spelt is a server.
+            Location::Store(_) | Location::Server(_) => {
                 let what =
                     format!("`{}` is in an object store; a local path is due here", located.value);
                 report.add(Code::WrongValue, &located.spot, what);

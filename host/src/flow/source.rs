@@ -1,7 +1,6 @@
 //! A source, from its block and its connection.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use arrow::datatypes::DataType;
 use chrono::DateTime;
@@ -88,7 +87,7 @@ pub(super) fn read<'a>(
     let (format, path) = match format {
         "sql" => {
             let read = sql::read(report, &fields, connected, &options, folder)?;
-            let place = Location::Disk(PathBuf::from(read.server.to_string()));
+            let place = Location::Server(read.server.to_string());
             (ReadFormat::Sql(Box::new(read)), place)
         }
         "delta" => (ReadFormat::Delta(as_of), path?.value),

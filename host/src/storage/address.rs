@@ -43,11 +43,18 @@ impl Address {
     /// Opens a place of a flow; nothing is asked of it yet.
     ///
     /// # Errors
-    /// Where the settings of its store cannot be used.
+    /// Where the settings of its store cannot be used, or nothing of files is there.
     pub fn open(location: &Location) -> Result<Self, StorageError> {
         Ok(match location {
             Location::Disk(path) => Self::Disk(path.clone()),
             Location::Store(place) => Self::Store(StoreAddress::open(place)?),
+            Location::Server(server) => {
+                return Err(StorageError::Missing {
+                    path: PathBuf::from(server),
+                    what: "a database has no files".to_owned(),
+                    hint: "read it with `format: sql`".to_owned(),
+                });
+            }
         })
     }
 

@@ -78,7 +78,7 @@ fn on_disk(path: &Path, base: Option<&Location>) -> Result<Option<Within>, Stora
     let Some(place) = real(path)? else { return Ok(None) };
     let top = match base {
         Some(Location::Disk(base)) => real(base)?,
-        Some(Location::Store(_)) | None => None,
+        Some(Location::Store(_) | Location::Server(_)) | None => None,
     };
     // What a link leads out to is refused elsewhere, and nothing of it is looked at.
     if top.as_ref().is_some_and(|top| !place.starts_with(top)) {
@@ -103,7 +103,7 @@ fn on_disk(path: &Path, base: Option<&Location>) -> Result<Option<Within>, Stora
 fn in_store(place: &StoreAddress, base: Option<&Location>) -> Result<Option<Within>, StorageError> {
     let top = match base {
         Some(Location::Store(base)) => base.key.as_str(),
-        Some(Location::Disk(_)) | None => "",
+        Some(Location::Disk(_) | Location::Server(_)) | None => "",
     };
     for key in Path::new(place.key()).ancestors().take_while(|key| key.starts_with(top)) {
         let folder = place.moved(&key.to_string_lossy());
