@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use url::Url;
-
 use super::blocks::STORAGE;
+use super::endpoint::is_endpoint;
+use super::endpoint::is_region;
 use super::open::Fields;
 use super::open::Found;
 use super::report::Report;
@@ -163,6 +163,13 @@ pub(super) fn settings(
         .iter()
         .filter_map(|(name, option)| Some((*option, Sensitive::open(&fields.text(name)?.value))));
     let mut options: BTreeMap<_, _> = sensitive.chain(open).collect();
+    if let Some(region) = options.get(&StoreOption::Region)
+        && !is_region(region.reveal())
+    {
+        let what = format!("`{region}` is no name of a region");
+        let hint = "write it as the service does: `eu-west-1`";
+        report.add_hint(Code::WrongValue, &fields.key_of("region"), what, hint);
+    }
     let flag = |name| fields.flag(name).map(|flag| flag.value);
     let plain = flag("use_ssl") == Some(false);
     let allow_http = flag("allow_http").or(plain.then_some(true));
@@ -205,7 +212,7 @@ pub(super) fn settings(
         }
     }
     if let Some(endpoint) = options.get(&StoreOption::Endpoint)
-        && !Url::parse(endpoint.reveal()).is_ok_and(|url| url.has_host())
+        && !is_endpoint(endpoint.reveal())
     {
         let what = format!("the endpoint `{endpoint}` is no address");
         let hint = "write `https://host:port`";

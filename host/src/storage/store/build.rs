@@ -28,6 +28,8 @@ use crate::flow::StoreKind;
 use crate::flow::StoreLocation;
 use crate::flow::StoreOption;
 use crate::flow::StoreSettings;
+use crate::flow::is_endpoint;
+use crate::flow::is_region;
 
 /// Why a store cannot be opened, and the way out.
 #[derive(Debug)]
@@ -64,15 +66,46 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The settings of a kind that the environment has. Values that are no UTF-8 are nobody's.
+/// The settings of a kind that the environment has.
 fn of_environment<K: FromStr>(prefix: &str) -> Vec<(K, String)> {
-    let pair = |(name, value): (OsString, OsString)| {
-        let name = name.to_str().filter(|name| name.starts_with(prefix))?.to_ascii_lowercase();
-        let value = value.to_str().filter(|value| !value.is_empty())?;
-        Some((name.parse().ok()?, value.to_owned()))
-    };
-    std::env::vars_os().filter_map(pair).collect()
+    variables(prefix).map(|(_, key, value)| (key, value)).collect()
 }
+
+/// The same with the names of their variables. Values that are no UTF-8 are nobody's.
+fn variables<K: FromStr>(prefix: &str) -> impl Iterator<Item = (String, K, String)> {
+    let setting = move |(name, value): (OsString, OsString)| {
+        let name = name.to_str().filter(|name| name.starts_with(prefix))?.to_owned();
+        let value = value.to_str().filter(|value| !value.is_empty())?;
+        Some((name.clone(), name.to_ascii_lowercase().parse().ok()?, value.to_owned()))
+    };
+    std::env::vars_os().filter_map(setting)
+}
+
+/// Refuses a setting that cannot be what it is for. Those of the connection and of profiles were judged where they were read, so that it
+/// is one of the environment, and is told by the name of its variable.
+fn verify<K: FromStr + PartialEq>(
+    prefix: &str,
+    (key, value): &(K, String),
+    is_right: impl Fn(&str) -> bool,
+    (what, hint): (&str, &str),
+) -> Result<(), Unusable> {
+    if is_right(value) {
+        return Ok(());
+    }
+    let name = variables::<K>(prefix).find(|(_, its, said)| its == key && said == value);
+    let name = name.map_or_else(|| prefix.to_owned(), |(name, ..)| name);
+    Err(Unusable {
+        what: format!("`{name}` of the environment is {what}: `{}`", Sensitive::url(value)),
+        hint: hint.to_owned(),
+    })
+}
+
+/// What is said of an endpoint that is none.
+const NO_ENDPOINT: (&str, &str) = ("no address", "write `https://host:port`");
+
+/// What is said of a region that is none.
+const NO_REGION: (&str, &str) =
+    ("no name of a region", "write it as the service does: `eu-west-1`, without quotes");
 
 fn s3(
     bucket: &str,
@@ -110,6 +143,24 @@ fn s3(
             _ => {}
         }
     }
+    let first = |one, other| {
+        let found = |wanted| keys.iter().find(|(key, _)| *key == wanted);
+        found(one).or_else(|| found(other))
+    };
+    if let Some(endpoint) = first(Key::S3Endpoint, Key::Endpoint) {
+        verify("AWS_", endpoint, is_endpoint, NO_ENDPOINT)?;
+    }
+    if !anonymous && !own_keys && first(Key::AccessKeyId, Key::SecretAccessKey).is_none() {
+        let machines = [Key::StsEndpoint, Key::ContainerCredentialsFullUri, Key::MetadataEndpoint];
+        for endpoint in keys.iter().filter(|(key, _)| machines.contains(key)) {
+            verify("AWS_", endpoint, is_endpoint, NO_ENDPOINT)?;
+        }
+    }
+    if let Some(region) = first(Key::Region, Key::DefaultRegion)
+        && !has(StoreOption::Region)
+    {
+        verify("AWS_", region, is_region, NO_REGION)?;
+    }
     chain::verify_endpoint(settings, &keys)?;
     let key = |option| match option {
         StoreOption::Endpoint => Some(Key::S3Endpoint),
@@ -121,6 +172,21 @@ fn s3(
         _ => None,
     };
     keys.extend(own(settings, key, Key::Client));
+    // They go out as they are, and the client panics about those that cannot.
+    let goes_out = |value: &str| value.chars().all(|c| c == ' ' || c.is_ascii_graphic());
+    for (key, value) in &keys {
+        let what = match key {
+            Key::AccessKeyId => "the access key's id",
+            Key::Token => "the session token",
+            _ => continue,
+        };
+        if !goes_out(value) {
+            return Err(Unusable {
+                what: format!("{what} has a character in it that no request can carry"),
+                hint: "see `storage` of the connection, the environment and the profile".to_owned(),
+            });
+        }
+    }
     if let Some(virtual_hosted) = settings.virtual_hosted {
         keys.push((Key::VirtualHostedStyleRequest, virtual_hosted.to_string()));
     }
@@ -169,6 +235,9 @@ fn gcs(
         Key::BaseUrl => !has(StoreOption::Endpoint),
         _ => true,
     });
+    for endpoint in keys.iter().filter(|(key, _)| *key == Key::BaseUrl) {
+        verify("GOOGLE_", endpoint, is_endpoint, NO_ENDPOINT)?;
+    }
     let hidden = keys.iter().filter(|(key, _)| matches!(key, Key::ServiceAccountKey));
     secrets.extend(hidden.map(|(_, value)| Sensitive::plain(value)));
     let key = |option| match option {
@@ -228,6 +297,9 @@ fn azure(
             Key::Endpoint => secrets.push(Sensitive::url(value)),
             _ => {}
         }
+    }
+    for endpoint in keys.iter().filter(|(key, _)| *key == Key::Endpoint) {
+        verify("AZURE_", endpoint, is_endpoint, NO_ENDPOINT)?;
     }
     let key = |option| match option {
         StoreOption::Endpoint => Some(Key::Endpoint),

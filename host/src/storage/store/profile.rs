@@ -9,6 +9,8 @@ use std::path::PathBuf;
 
 use super::build::Unusable;
 use super::build::variable;
+use crate::flow::is_endpoint;
+use crate::flow::is_region;
 
 /// The name of the one that nobody has to name.
 const DEFAULT: &str = "default";
@@ -202,7 +204,9 @@ impl Profile {
     /// # Errors
     /// Where what it says cannot be one.
     pub(super) fn region(&self) -> Result<Option<String>, Unusable> {
-        self.said.get("region").map(|said| self.word("region", said)).transpose()
+        let hint = "write it as the service does: `eu-west-1`, without quotes";
+        let word = |said| self.word_that("region", said, is_region, ("no name of a region", hint));
+        self.said.get("region").map(word).transpose()
     }
 
     /// Where S3 is: of its services' settings, or else of its own.
@@ -217,7 +221,28 @@ impl Profile {
             Some(Said { value, at: at.clone() })
         });
         let said = of_s3.as_ref().or_else(|| self.said.get(NAME));
-        said.map(|said| self.word(NAME, said)).transpose()
+        let hint = "write `https://host:port`";
+        let word = |said| self.word_that(NAME, said, is_endpoint, ("no address", hint));
+        said.map(word).transpose()
+    }
+
+    /// A word that can be what it is for.
+    fn word_that(
+        &self,
+        name: &str,
+        said: &Said,
+        is_right: impl Fn(&str) -> bool,
+        (what, hint): (&str, &str),
+    ) -> Result<String, Unusable> {
+        let word = self.word(name, said)?;
+        if !is_right(&word) {
+            let (at, profile) = (&said.at, &self.name);
+            return Err(Unusable {
+                what: format!("{at}: `{name}` of the profile `{profile}` is {what}"),
+                hint: hint.to_owned(),
+            });
+        }
+        Ok(word)
     }
 
     /// A value that is one word. An indented line below it would be a part of it.
@@ -398,6 +423,18 @@ mod tests {
             (
                 "[profile x]\ncredential_process = geheim",
                 "the profile `x` gets its credentials by `credential_process` (cf:2), which is not offered",
+            ),
+            (
+                "[profile x]\nregion = \"geheim\"",
+                "cf:2: `region` of the profile `x` is no name of a region",
+            ),
+            (
+                "[profile x]\nendpoint_url = geheim:9000",
+                "cf:2: `endpoint_url` of the profile `x` is no address",
+            ),
+            (
+                "[services s]\ns3 =\n  endpoint_url = //geheim\n[profile x]\nservices = s",
+                "cf:2: `endpoint_url` of the profile `x` is no address",
             ),
             (
                 "[profile x]\nservices = geheim",

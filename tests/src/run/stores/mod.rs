@@ -237,7 +237,7 @@ fn a_store_that_cannot_be_reached_or_says_no_is_an_error_that_names_it_and_no_se
         ("unreachable", &unreachable, "s3://"),
         ("plain", &plain, "s3://"),
         ("no bucket", &no_bucket, "s3://no-such-bucket"),
-        ("no address", &no_url, "s3://"),
+        ("no address", &no_url, "is no address"),
     ] {
         let stage = stage(&[("f.yaml", &flow(store, "path: t")), ("in.csv", FIRST)]);
         let mut told = String::new();

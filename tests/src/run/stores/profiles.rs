@@ -25,7 +25,9 @@ const CONFIG: &str = "[default]\nregion = eu-west-1\ns3 =\n  region = nested\n[p
      [profile assumed]\nrole_arn = geheim\nsource_profile = work\n[profile sso]\nsso_session = geheim\nregion = eu-west-3\n\
      [profile cut]\naws_access_key_id = geheimCUT\n[profile bare]\nregion = eu-west-4\n\
      [profile here]\nservices = here\naws_access_key_id = geheimHERE\naws_secret_access_key = geheim\n\
-     [services here]\ns3 =\n  endpoint_url = ENDPOINT\n";
+     [services here]\ns3 =\n  endpoint_url = ENDPOINT\n\
+     [profile quoted]\nregion = \"geheim-west-1\"\naws_access_key_id = geheimQ\naws_secret_access_key = geheim\n\
+     [profile nowhere]\nendpoint_url = geheim\naws_access_key_id = geheimN\naws_secret_access_key = geheim\n";
 
 const ENV_KEYS: &[(&str, &str)] =
     &[("AWS_ACCESS_KEY_ID", "geheimENV"), ("AWS_SECRET_ACCESS_KEY", "geheim-env")];
@@ -136,6 +138,30 @@ fn a_profile_that_cannot_be_used_is_refused_by_name_and_place() {
     refused(SERVER, &[("AWS_CONFIG_FILE", "HOME/.aws")], &[".aws cannot be read"]);
     // As the flow's own endpoint would be.
     refused("profile: here, ", &[], &["is spoken to without TLS", "`allow_http: true`"]);
+}
+
+#[test]
+fn an_endpoint_or_a_region_that_is_none_is_refused_by_name_and_place_whoever_says_it() {
+    for endpoint in ["garbage", "localhost:9000", "//h", "ftp://x", "https://h:9000/a b"] {
+        let says = ["`AWS_ENDPOINT_URL` of the environment is no address"];
+        refused("", &[("AWS_ENDPOINT_URL", endpoint)], &says);
+    }
+    let nowhere = ["`endpoint_url` of the profile `nowhere` is no address", ".aws/config:29: "];
+    refused("", &[("AWS_PROFILE", "nowhere")], &nowhere);
+    let quoted = ["`region` of the profile `quoted` is no name of a region", ".aws/config:25: "];
+    refused(&format!("{SERVER}profile: quoted, "), &[], &quoted);
+    let region = ["`AWS_REGION` of the environment is no name of a region"];
+    refused(SERVER, &[("AWS_REGION", "\"eu-west-1\"")], &region);
+    // What is not used is not judged.
+    let unused = [("AWS_REGION", "eu west"), ("AWS_ENDPOINT_URL", "garbage")];
+    signs(&format!("{SERVER}region: eu-south-1, "), &unused, "geheimDEFAULT/eu-south-1");
+    for machine in ["AWS_METADATA_ENDPOINT", "AWS_ENDPOINT_URL_STS"] {
+        let says = format!("`{machine}` of the environment is no address");
+        refused(SERVER, &[("AWS_PROFILE", "bare"), (machine, "http://h/a b")], &[&says]);
+        signs(SERVER, &[(machine, "http://h/a b")], "geheimDEFAULT/eu-west-1");
+    }
+    let token = [ENV_KEYS, &[("AWS_SESSION_TOKEN", "geheim\ngeheim")]].concat();
+    refused(SERVER, &token, &["the session token has a character in it"]);
 }
 
 #[test]
