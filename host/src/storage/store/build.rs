@@ -23,6 +23,7 @@ use url::Url;
 
 use super::chain;
 use super::guard::Guarded;
+use super::profile;
 use crate::flow::Sensitive;
 use crate::flow::StoreKind;
 use crate::flow::StoreLocation;
@@ -32,7 +33,7 @@ use crate::flow::is_endpoint;
 use crate::flow::is_region;
 
 /// Why a store cannot be opened, and the way out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Unusable {
     pub(super) what: String,
     pub(super) hint: String,
@@ -130,9 +131,12 @@ fn s3(
     if anonymous {
         keys.push((Key::SkipSignature, true.to_string()));
     }
-    // A connection with keys of its own is not of those whom a profile is for.
-    if !own_keys {
-        chain::of_profile(settings, named, &mut keys)?;
+    // A connection with keys of its own, or without any, is not of those whom a profile is for.
+    let is_for_profiles = !own_keys && !anonymous;
+    let profile = if is_for_profiles { profile::profile(named)? } else { None };
+    chain::place(settings, profile.as_ref(), &mut keys)?;
+    if is_for_profiles {
+        chain::credentials(profile.as_ref(), &mut keys)?;
     }
     for (key, value) in &keys {
         match key {
@@ -226,12 +230,13 @@ fn gcs(
 ) -> Result<Box<dyn ObjectStore>, Unusable> {
     use GoogleConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
-    let own_keys = has(StoreOption::ServiceAccountKey)
-        || has(StoreOption::ServiceAccountPath)
-        || settings.anonymous;
+    let own_keys = has(StoreOption::ServiceAccountKey) || has(StoreOption::ServiceAccountPath);
     let mut keys = of_environment::<Key>("GOOGLE_");
+    let anonymous = settings.anonymous;
     keys.retain(|(key, _)| match key {
-        Key::ServiceAccount | Key::ServiceAccountKey | Key::ApplicationCredentials => !own_keys,
+        Key::ServiceAccount | Key::ServiceAccountKey | Key::ApplicationCredentials => {
+            !own_keys && !anonymous
+        }
         Key::BaseUrl => !has(StoreOption::Endpoint),
         _ => true,
     });
@@ -251,7 +256,7 @@ fn gcs(
         keys.into_iter().fold(GoogleCloudStorageBuilder::new(), |builder, (key, value)| {
             builder.with_config(key, value)
         });
-    if settings.anonymous {
+    if anonymous {
         // Else the client would read the file of default credentials all the same.
         let nobody = GcpCredential { bearer: String::new() };
         let nobody = Arc::new(StaticCredentialProvider::new(nobody));
@@ -269,8 +274,9 @@ fn azure(
     use AzureConfigKey as Key;
     let has = |option| settings.options.contains_key(&option);
     let own_keys = [StoreOption::AccountKey, StoreOption::SasToken, StoreOption::ClientSecret];
-    let own_keys = own_keys.into_iter().any(has) || settings.anonymous;
+    let own_keys = own_keys.into_iter().any(has);
     let mut keys = of_environment::<Key>("AZURE_");
+    let anonymous = settings.anonymous;
     keys.retain(|(key, _)| match key {
         Key::AccessKey
         | Key::SasKey
@@ -278,12 +284,12 @@ fn azure(
         | Key::ClientId
         | Key::ClientSecret
         | Key::AuthorityId
-        | Key::FederatedTokenFile => !own_keys,
+        | Key::FederatedTokenFile => !own_keys && !anonymous,
         Key::Endpoint => !has(StoreOption::Endpoint),
         Key::AccountName => !has(StoreOption::AccountName),
         _ => true,
     });
-    if settings.anonymous {
+    if anonymous {
         keys.push((Key::SkipSignature, true.to_string()));
     }
     // Where App Service and Container Apps have their managed identities; the client sends the header of this name along.

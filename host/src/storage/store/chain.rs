@@ -5,68 +5,107 @@ use object_store::aws::AmazonS3ConfigKey;
 
 use super::build::Unusable;
 use super::build::variable;
-use super::profile;
 use super::profile::Credentials;
+use super::profile::Profile;
 use crate::flow::Sensitive;
 use crate::flow::StoreOption;
 use crate::flow::StoreSettings;
 
-/// Adds what a profile says and neither the connection nor the environment does. Its credentials come behind those of the environment
-/// and before those of the machine: <https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>.
-pub(super) fn of_profile(
+/// What changes whom requests go to, and is not done.
+const UNMET: &[&str] = &["use_dualstack_endpoint", "use_fips_endpoint"];
+
+/// What leaves alone every endpoint but the connection's.
+const IGNORED: &str = "ignore_configured_endpoint_urls";
+
+/// Adds where the service is, as a profile says and neither the connection nor the environment does.
+pub(super) fn place(
     settings: &StoreSettings,
-    named: Option<&str>,
+    profile: Option<&Profile>,
     keys: &mut Vec<(AmazonS3ConfigKey, String)>,
 ) -> Result<(), Unusable> {
     use AmazonS3ConfigKey as Key;
-    let mut has: Vec<Key> = keys.iter().map(|(key, _)| *key).collect();
-    let profile = profile::profile(named)?;
-    let is_signed = !keys.iter().any(|(key, value)| *key == Key::SkipSignature && is_yes(value));
-    let is_served = |has: &[Key]| {
-        has.contains(&Key::AccessKeyId)
-            || has.contains(&Key::SecretAccessKey)
-            || (has.contains(&Key::WebIdentityTokenFile) && has.contains(&Key::RoleArn))
-    };
-    if let Some(profile) = profile {
-        if is_signed
-            && !is_served(&has)
-            && let Some(Credentials { key_id, key, token }) = profile.credentials()?
-        {
-            keys.extend([(Key::AccessKeyId, key_id), (Key::SecretAccessKey, key)]);
-            keys.extend(token.map(|token| (Key::Token, token)));
-            has.push(Key::AccessKeyId);
-        }
-        let is_set = |option, of_environment: [Key; 2]| {
-            settings.options.contains_key(&option)
-                || of_environment.iter().any(|key| has.contains(key))
-        };
-        if !is_set(StoreOption::Region, [Key::Region, Key::DefaultRegion]) {
-            keys.extend(profile.region()?.map(|region| (Key::Region, region)));
-        }
-        if !is_set(StoreOption::Endpoint, [Key::S3Endpoint, Key::Endpoint]) {
-            keys.extend(profile.endpoint()?.map(|endpoint| (Key::Endpoint, endpoint)));
-        }
+    let is_own = |option| settings.options.contains_key(&option);
+    let has =
+        |keys: &[(Key, String)], wanted: [Key; 2]| keys.iter().any(|(key, _)| wanted.contains(key));
+    if !is_own(StoreOption::Region) && !has(keys, [Key::Region, Key::DefaultRegion]) {
+        let region = profile.map(Profile::region).transpose()?.flatten();
+        keys.extend(region.map(|region| (Key::Region, region)));
+    }
+    let is_ignored = says(profile, IGNORED).is_some();
+    if is_ignored {
+        keys.retain(|(key, _)| !matches!(key, Key::Endpoint | Key::S3Endpoint | Key::StsEndpoint));
+    }
+    if is_own(StoreOption::Endpoint) {
+        return Ok(());
+    }
+    if let Some(said) = UNMET.iter().find_map(|unmet| says(profile, unmet)) {
+        return Err(Unusable {
+            what: format!("{said}, which is not done"),
+            hint: "name the service by `endpoint` of the connection's `storage`".to_owned(),
+        });
+    }
+    if !is_ignored && !has(keys, [Key::S3Endpoint, Key::Endpoint]) {
+        let endpoint = profile.map(Profile::endpoint).transpose()?.flatten();
+        keys.extend(endpoint.map(|endpoint| (Key::Endpoint, endpoint)));
+    }
+    Ok(())
+}
+
+/// Who says that something of this name is so: the environment, or else the profile.
+fn says(profile: Option<&Profile>, name: &str) -> Option<String> {
+    let of_environment = format!("AWS_{}", name.to_ascii_uppercase());
+    match variable(&of_environment) {
+        Some(value) => is_yes(&value).then(|| format!("the environment says `{of_environment}`")),
+        None => profile.and_then(|profile| profile.says(name)),
+    }
+}
+
+/// Adds a profile's credentials. They come behind those of the environment and before those of the machine:
+/// <https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>.
+pub(super) fn credentials(
+    profile: Option<&Profile>,
+    keys: &mut Vec<(AmazonS3ConfigKey, String)>,
+) -> Result<(), Unusable> {
+    use AmazonS3ConfigKey as Key;
+    let has = |wanted: Key| keys.iter().any(|(key, _)| *key == wanted);
+    let is_served = has(Key::AccessKeyId)
+        || has(Key::SecretAccessKey)
+        || (has(Key::WebIdentityTokenFile) && has(Key::RoleArn));
+    if is_served {
+        return Ok(());
+    }
+    let (is_of_task, is_of_container) =
+        (has(Key::ContainerCredentialsRelativeUri), has(Key::ContainerCredentialsFullUri));
+    let has_container_token = has(Key::ContainerAuthorizationTokenFile);
+    // A token without keys is left from others than those that come now.
+    keys.retain(|(key, _)| *key != Key::Token);
+    if let Some(Credentials { key_id, key, token }) =
+        profile.map(Profile::credentials).transpose()?.flatten()
+    {
+        keys.extend([(Key::AccessKeyId, key_id), (Key::SecretAccessKey, key)]);
+        keys.extend(token.map(|token| (Key::Token, token)));
+        return Ok(());
     }
     // What the client would pass over, to ask a metadata service for somebody else's credentials.
-    if is_signed && !is_served(&has) && !has.contains(&Key::ContainerCredentialsRelativeUri) {
-        let is_half = has.contains(&Key::ContainerCredentialsFullUri)
-            && !has.contains(&Key::ContainerAuthorizationTokenFile);
-        if is_half {
-            return Err(Unusable {
-                what: "`AWS_CONTAINER_CREDENTIALS_FULL_URI` without `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE` is not offered"
-                    .to_owned(),
-                hint: "put the credentials themselves into the environment, or name a `profile`"
-                    .to_owned(),
-            });
-        }
-        let is_off = variable("AWS_EC2_METADATA_DISABLED").is_some_and(|value| is_yes(&value));
-        if is_off && !has.contains(&Key::ContainerCredentialsFullUri) {
-            return Err(Unusable {
-                what: "there are no credentials: neither of the connection, the environment nor a profile, and                        `AWS_EC2_METADATA_DISABLED` forbids to ask the instance"
-                    .to_owned(),
-                hint: "give `access_key_id` and `secret_access_key`, or name a `profile`".to_owned(),
-            });
-        }
+    if is_of_task {
+        return Ok(());
+    }
+    if is_of_container && !has_container_token {
+        return Err(Unusable {
+            what: "`AWS_CONTAINER_CREDENTIALS_FULL_URI` without `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE` is not offered"
+                .to_owned(),
+            hint: "put the credentials themselves into the environment, or name a `profile`"
+                .to_owned(),
+        });
+    }
+    let is_off = variable("AWS_EC2_METADATA_DISABLED").is_some_and(|value| is_yes(&value));
+    if is_off && !is_of_container {
+        return Err(Unusable {
+            what: "there are no credentials: neither of the connection, the environment nor a profile, and \
+                   `AWS_EC2_METADATA_DISABLED` forbids to ask the instance"
+                .to_owned(),
+            hint: "give `access_key_id` and `secret_access_key`, or name a `profile`".to_owned(),
+        });
     }
     Ok(())
 }
@@ -100,6 +139,6 @@ pub(super) fn verify_endpoint(
 }
 
 /// A flag, as the client reads it.
-fn is_yes(value: &str) -> bool {
+pub(super) fn is_yes(value: &str) -> bool {
     ["1", "true", "on", "yes", "y"].iter().any(|yes| value.eq_ignore_ascii_case(yes))
 }

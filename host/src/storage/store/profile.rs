@@ -25,17 +25,14 @@ const ASSUMED: &[&str] =
 /// What they take where there are no static keys.
 const FETCHED: &[&str] = &["credential_process", "login_session"];
 
-/// What changes whom requests go to, and is not done.
-const UNMET: &[&str] = &["use_dualstack_endpoint", "use_fips_endpoint"];
-
 /// One profile, of both files.
 #[derive(Debug)]
 pub(super) struct Profile {
     name: String,
     /// What it says, by lower-case names.
     said: BTreeMap<String, Said>,
-    /// The services' own settings that it refers to, where it does.
-    services: BTreeMap<String, Said>,
+    /// The services' own settings that it refers to, where they are there.
+    services: Option<Section>,
 }
 
 /// A value, and where it stands: `file:line`. Further lines of it follow line breaks.
@@ -60,9 +57,20 @@ pub(super) struct Credentials {
 }
 
 /// A part of a file: `[title]` and what is below.
+#[derive(Debug, Default)]
 struct Section {
     title: String,
     said: BTreeMap<String, Said>,
+    /// The first mistake in it, which is one for whoever uses it.
+    wrong: Option<Unusable>,
+}
+
+/// A file of profiles, by the variable that names it.
+struct File {
+    path: PathBuf,
+    variable: &'static str,
+    /// Whether somebody has named it, or a profile, and waits for what it says.
+    is_due: bool,
 }
 
 /// The profile that the connection names, or else `AWS_PROFILE`, or else `default`: the only one that need not be there.
@@ -71,23 +79,25 @@ struct Section {
 /// Where a file cannot be read, or there is no profile of that name.
 pub(super) fn profile(named: Option<&str>) -> Result<Option<Profile>, Unusable> {
     let home = std::env::home_dir();
-    let file = |name: &str, usual: &str| {
-        let given = variable(name).map(PathBuf::from);
+    let environments = variable("AWS_PROFILE");
+    let name = named.or(environments.as_deref());
+    let file = |variable_name: &'static str, usual: &str| {
+        let given = variable(variable_name).map(PathBuf::from);
+        let is_due = given.is_some() || name.is_some();
         let path = given.unwrap_or_else(|| Path::new("~/.aws").join(usual));
-        match (path.strip_prefix("~"), &home) {
+        let path = match (path.strip_prefix("~"), &home) {
             (Ok(below), Some(home)) => home.join(below),
             _ => path,
-        }
+        };
+        File { path, variable: variable_name, is_due }
     };
     let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials");
     let config = file("AWS_CONFIG_FILE", "config");
-    let environments = variable("AWS_PROFILE");
-    let name = named.or(environments.as_deref());
     let found = merged(name.unwrap_or(DEFAULT), sections(&config)?, sections(&credentials)?)?;
     match (found, name) {
         (None, Some(name)) => {
             let by = if named.is_some() { "`profile` of the connection" } else { "`AWS_PROFILE`" };
-            let (credentials, config) = (credentials.display(), config.display());
+            let (credentials, config) = (credentials.path.display(), config.path.display());
             Err(Unusable {
                 what: format!("there is no profile `{name}`, which {by} names"),
                 hint: format!(
@@ -105,20 +115,27 @@ fn merged(
     config: Vec<Section>,
     credentials: Vec<Section>,
 ) -> Result<Option<Profile>, Unusable> {
-    let mut services: BTreeMap<String, BTreeMap<String, Said>> = BTreeMap::new();
+    let mut services: BTreeMap<String, Section> = BTreeMap::new();
     let mut is_there = false;
     let mut said = BTreeMap::new();
-    for Section { title, said: more } in config {
+    // `[profile default]` before `[default]`, of which nothing counts then, as in AWS's own libraries.
+    let has_prefixed = config.iter().any(|section| titled(&section.title, "profile") == Some(name));
+    let is_bare = |title: &str| title == DEFAULT && name == DEFAULT && !has_prefixed;
+    for Section { title, said: more, wrong } in config {
         if let Some(name) = titled(&title, "services") {
-            services.entry(name.to_owned()).or_default().extend(more);
-        } else if (title == DEFAULT && name == DEFAULT) || titled(&title, "profile") == Some(name) {
+            let of_name = services.entry(name.to_owned()).or_default();
+            of_name.said.extend(more);
+            of_name.wrong = of_name.wrong.take().or(wrong);
+        } else if is_bare(&title) || titled(&title, "profile") == Some(name) {
             is_there = true;
+            wrong.map_or(Ok(()), Err)?;
             said.extend(more);
         }
     }
-    for Section { title, said: more } in credentials {
+    for Section { title, said: more, wrong } in credentials {
         if title == name {
             is_there = true;
+            wrong.map_or(Ok(()), Err)?;
             if KEYS.iter().any(|key| more.contains_key(*key)) {
                 said.retain(|name, _| !KEYS.contains(&name.as_str()));
             }
@@ -128,23 +145,7 @@ fn merged(
     if !is_there {
         return Ok(None);
     }
-    for unmet in UNMET {
-        if let Some(Said { at, .. }) =
-            said.get(*unmet).filter(|said| said.value.eq_ignore_ascii_case("true"))
-        {
-            return Err(Unusable {
-                what: format!("{at}: the profile `{name}` says `{unmet}`, which is not done"),
-                hint: "name the service by `endpoint` of the connection's `storage`".to_owned(),
-            });
-        }
-    }
-    let services = match said.get("services") {
-        None => BTreeMap::new(),
-        Some(Said { value, at }) => services.remove(value).ok_or_else(|| Unusable {
-            what: format!("{at}: the profile `{name}` names `services` that are not there"),
-            hint: "they are `[services NAME]` in the same file".to_owned(),
-        })?,
-    };
+    let services = said.get("services").and_then(|Said { value, .. }| services.remove(value));
     Ok(Some(Profile { name: name.to_owned(), said, services }))
 }
 
@@ -209,13 +210,32 @@ impl Profile {
         self.said.get("region").map(word).transpose()
     }
 
+    /// Where it says so, that something is `true` for it.
+    pub(super) fn says(&self, name: &str) -> Option<String> {
+        let Said { at, .. } =
+            self.said.get(name).filter(|said| said.value.eq_ignore_ascii_case("true"))?;
+        Some(format!("{at}: the profile `{}` says `{name}`", self.name))
+    }
+
     /// Where S3 is: of its services' settings, or else of its own.
     ///
     /// # Errors
-    /// Where what it says cannot be an address.
+    /// Where what it says cannot be an address, and where its services' settings are not there.
     pub(super) fn endpoint(&self) -> Result<Option<String>, Unusable> {
         const NAME: &str = "endpoint_url";
-        let of_s3 = self.services.get("s3").and_then(|Said { value, at }| {
+        let services = match (&self.services, self.said.get("services")) {
+            (Some(Section { wrong: Some(wrong), .. }), _) => return Err(wrong.clone()),
+            (Some(Section { said, .. }), _) => Some(said),
+            (None, None) => None,
+            (None, Some(Said { at, .. })) => {
+                let name = &self.name;
+                return Err(Unusable {
+                    what: format!("{at}: the profile `{name}` names `services` that are not there"),
+                    hint: "they are `[services NAME]` in the same file".to_owned(),
+                });
+            }
+        };
+        let of_s3 = services.and_then(|said| said.get("s3")).and_then(|Said { value, at }| {
             let mut pairs = value.lines().filter_map(|line| line.split_once('='));
             let value = pairs.rfind(|(name, _)| name.trim() == NAME)?.1.trim().to_owned();
             Some(Said { value, at: at.clone() })
@@ -261,19 +281,33 @@ impl Profile {
 }
 
 /// What a file has; nothing where it is not there.
-fn sections(path: &Path) -> Result<Vec<Section>, Unusable> {
+fn sections(File { path, variable, is_due }: &File) -> Result<Vec<Section>, Unusable> {
     match fs::read_to_string(path) {
         Ok(text) => parsed(&path.display().to_string(), &text),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if is_absent(error.kind(), *is_due) => Ok(Vec::new()),
         Err(error) => Err(Unusable {
             what: format!("{} cannot be read: {error}", path.display()),
-            hint: "it is a text of profiles, as `aws configure` writes it".to_owned(),
+            hint: match error.kind() {
+                ErrorKind::InvalidData => {
+                    "it is a text of profiles, as `aws configure` writes it".to_owned()
+                }
+                _ => format!("let it be read, or name another file by `{variable}`"),
+            },
         }),
     }
 }
 
+/// Whether a file is not there. Of one that nobody has named, that is all that a home can tell which is none, or somebody else's.
+fn is_absent(kind: ErrorKind, is_due: bool) -> bool {
+    match kind {
+        ErrorKind::NotFound => true,
+        ErrorKind::NotADirectory | ErrorKind::PermissionDenied => !is_due,
+        _ => false,
+    }
+}
+
 /// As the AWS tools read it: a line that is indented deeper than the key before goes on with its value, which is how settings of
-/// services are nested.
+/// services are nested. What belongs to no section is a mistake for everybody, a mistake in a section is one for those who use it.
 fn parsed(file: &str, text: &str) -> Result<Vec<Section>, Unusable> {
     let mut sections: Vec<Section> = Vec::new();
     let mut last: Option<(String, usize)> = None;
@@ -295,7 +329,7 @@ fn parsed(file: &str, text: &str) -> Result<Vec<Section>, Unusable> {
             if !(rest.is_empty() || is_comment(rest.trim_start())) {
                 return Err(wrong("there is more behind `]`"));
             }
-            sections.push(Section { title: title.trim().to_owned(), said: BTreeMap::new() });
+            sections.push(Section { title: title.trim().to_owned(), ..Section::default() });
             last = None;
             continue;
         }
@@ -309,7 +343,11 @@ fn parsed(file: &str, text: &str) -> Result<Vec<Section>, Unusable> {
             }
             continue;
         }
-        let (name, value) = line.split_once('=').ok_or_else(|| wrong("`=` is missing"))?;
+        let Some((name, value)) = line.split_once('=') else {
+            section.wrong.get_or_insert_with(|| wrong("`=` is missing"));
+            last = None;
+            continue;
+        };
         let name = name.trim().to_ascii_lowercase();
         let comment = [" #", " ;", "\t#", "\t;"].iter().filter_map(|mark| value.find(mark)).min();
         let value = value[..comment.unwrap_or(value.len())].trim().to_owned();
@@ -352,6 +390,13 @@ mod tests {
             ("x", "[x]\nregion = r\n", "[profile x]\nregion = r\n", "none"),
             ("x", "[profile x]\nregion = r\n[default]\nregion = d", "", ", r, "),
             ("default", "[default]\nregion=d\n[profile default]\nregion=e", "", ", e, "),
+            (
+                "default",
+                "[profile default]\nregion=e\n[default]\nregion=d\nendpoint_url=https://d\nodd",
+                "[default]\naws_access_key_id = i\naws_secret_access_key = k",
+                "i k , e, ",
+            ),
+            ("x", "[y]\nodd\n[services s]\nodd\n[profile x]\nregion = r", "[y]\nodd", ", r, "),
             ("a b", "[profile \"a b\"]\nregion = r\n", "", ", r, "),
             (
                 "x",
@@ -440,12 +485,18 @@ mod tests {
                 "[profile x]\nservices = geheim",
                 "cf:2: the profile `x` names `services` that are not there",
             ),
-            (
-                "[profile x]\nuse_fips_endpoint = true",
-                "cf:2: the profile `x` says `use_fips_endpoint`, which is not done",
-            ),
+            ("[services s]\ngeheim\n[profile x]\nservices = s\ngeheim = y", "cf:2: `=` is missing"),
+            ("[profile x]\nregion = r\ngeheim\nodd", "cf:3: `=` is missing"),
         ] {
             assert_eq!(read("x", config, ""), says, "{config}");
         }
+    }
+
+    #[test]
+    fn a_home_that_cannot_be_reached_has_no_files_unless_one_is_named() {
+        for kind in [ErrorKind::NotADirectory, ErrorKind::PermissionDenied] {
+            assert!(is_absent(kind, false) && !is_absent(kind, true), "{kind}");
+        }
+        assert!(is_absent(ErrorKind::NotFound, true) && !is_absent(ErrorKind::IsADirectory, false));
     }
 }

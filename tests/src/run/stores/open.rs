@@ -124,6 +124,10 @@ fn anonymous_stores_are_asked_by_nobody_whatever_the_environment_has() {
     ] {
         asks(url, "anonymous: true, ", &env.map(|pair| pair.split_once('=').unwrap()), "nobody");
     }
+    // Files of profiles are not even looked at.
+    for config in ["/dev/null/config", "/"] {
+        asks("s3://open/in.csv", "anonymous: true, ", &[("AWS_CONFIG_FILE", config)], "nobody");
+    }
 }
 
 #[test]

@@ -27,7 +27,11 @@ const CONFIG: &str = "[default]\nregion = eu-west-1\ns3 =\n  region = nested\n[p
      [profile here]\nservices = here\naws_access_key_id = geheimHERE\naws_secret_access_key = geheim\n\
      [services here]\ns3 =\n  endpoint_url = ENDPOINT\n\
      [profile quoted]\nregion = \"geheim-west-1\"\naws_access_key_id = geheimQ\naws_secret_access_key = geheim\n\
-     [profile nowhere]\nendpoint_url = geheim\naws_access_key_id = geheimN\naws_secret_access_key = geheim\n";
+     [profile nowhere]\nendpoint_url = geheim\naws_access_key_id = geheimN\naws_secret_access_key = geheim\n\
+     [profile lost]\nservices = lost\nregion = eu-west-5\naws_access_key_id = geheimL\naws_secret_access_key = geheim\n\
+     [profile fips]\nuse_fips_endpoint = true\naws_access_key_id = geheimF\naws_secret_access_key = geheim\n\
+     [profile cloud]\nignore_configured_endpoint_urls = true\nendpoint_url = geheim\naws_access_key_id = geheimC\n\
+     aws_secret_access_key = geheim\nregion = eu west\n";
 
 const ENV_KEYS: &[(&str, &str)] =
     &[("AWS_ACCESS_KEY_ID", "geheimENV"), ("AWS_SECRET_ACCESS_KEY", "geheim-env")];
@@ -56,7 +60,8 @@ fn home(storage: &str, env: &[(&str, &str)]) -> Home {
         (".aws/credentials", CREDENTIALS),
         (".aws/config", &CONFIG.replace("ENDPOINT", &endpoint)),
         ("elsewhere", "[work]\naws_access_key_id = geheimELSE\naws_secret_access_key = geheim\n"),
-        ("broken", "[work]\nregion = r\ngeheim\n"),
+        ("broken", "[profile work]\nregion = r\ngeheim\n[default]\nregion = r\n"),
+        ("none-of-these", "[profile work\n"),
         ("token", "geheim-token"),
     ]);
     let folder = stage.path("").display().to_string();
@@ -135,7 +140,17 @@ fn a_profile_that_cannot_be_used_is_refused_by_name_and_place() {
         &[("AWS_PROFILE", "work"), ("AWS_CONFIG_FILE", "HOME/broken")],
         &["broken:3: `=` is missing"],
     );
-    refused(SERVER, &[("AWS_CONFIG_FILE", "HOME/.aws")], &[".aws cannot be read"]);
+    let whole = [ENV_KEYS, &[("AWS_CONFIG_FILE", "HOME/none-of-these")]].concat();
+    refused(SERVER, &whole, &["none-of-these:1: `]` is missing"]);
+    let unreadable = [".aws cannot be read", "name another file by `AWS_CONFIG_FILE`"];
+    refused(SERVER, &[("AWS_CONFIG_FILE", "HOME/.aws")], &unreadable);
+    // Not there for whoever does not need it; somebody waits for it here.
+    let nowhere = [ENV_KEYS, &[("HOME", "/dev/null"), ("AWS_PROFILE", "work")]].concat();
+    refused(SERVER, &nowhere, &["/dev/null/.aws/config cannot be read: Not a directory"]);
+    refused(&format!("{SERVER}profile: work, "), &nowhere[..3], &["/dev/null/.aws/config"]);
+    let services = ["names `services` that are not there"];
+    refused("", &[("AWS_PROFILE", "lost")], &services);
+    signs(SERVER, &[("AWS_PROFILE", "lost")], "geheimL/eu-west-5");
     // As the flow's own endpoint would be.
     refused("profile: here, ", &[], &["is spoken to without TLS", "`allow_http: true`"]);
 }
@@ -194,7 +209,7 @@ fn machines_without_credentials_of_their_own_are_told_apart_from_those_that_have
 fn keys_come_from_the_connection_then_the_environment_then_a_profile() {
     let own = format!("{SERVER}access_key_id: geheimOWN, secret_access_key: geheim, ");
     // Then files of profiles are not even opened.
-    let broken = [ENV_KEYS, &[("AWS_CONFIG_FILE", "HOME/broken")]].concat();
+    let broken = [ENV_KEYS, &[("AWS_CONFIG_FILE", "HOME/none-of-these")]].concat();
     signs(&own, &broken, "geheimOWN/us-east-1");
     signs(SERVER, ENV_KEYS, "geheimENV/eu-west-1");
     let work = ("AWS_PROFILE", "work");
@@ -204,6 +219,9 @@ fn keys_come_from_the_connection_then_the_environment_then_a_profile() {
     signs(SERVER, &[work, ("AWS_ACCESS_KEY_ID", "")], "geheimWORK/eu-west-2");
     signs(SERVER, &[("AWS_EC2_METADATA_DISABLED", "true")], "geheimDEFAULT/eu-west-1");
     signs(SERVER, &[work, ("AWS_REGION", "eu-north-1")], "geheimWORK/eu-north-1");
+    // A home that cannot be reached has no profiles, and other sections' mistakes are not ours.
+    signs(SERVER, &[ENV_KEYS, &[("HOME", "/dev/null")]].concat(), "geheimENV/us-east-1");
+    signs(SERVER, &[ENV_KEYS, &[("AWS_CONFIG_FILE", "HOME/broken")]].concat(), "geheimENV/r");
     let named = format!("{SERVER}profile: work, region: eu-south-1, ");
     signs(&named, &[ENV_KEYS, WEB_IDENTITY].concat(), "geheimWORK/eu-south-1");
     signs(
@@ -231,6 +249,46 @@ fn endpoints_come_from_the_connection_then_the_environment_then_a_profile() {
     );
     signs(SERVER, &[("AWS_ENDPOINT_URL_S3", nowhere)], "geheimDEFAULT/eu-west-1");
     refused("", &[("AWS_ENDPOINT_URL", "ENDPOINT")], &["is spoken to without TLS"]);
+}
+
+#[test]
+fn other_services_than_the_named_one_are_refused_and_configured_endpoints_ignored_as_told() {
+    let unmet = "name the service by `endpoint`";
+    refused(
+        "",
+        &[("AWS_PROFILE", "fips")],
+        &["the profile `fips` says `use_fips_endpoint`, which is not done", unmet],
+    );
+    for name in ["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"] {
+        let says = format!("the environment says `{name}`, which is not done");
+        refused("", &[(name, "true"), ("AWS_ENDPOINT_URL", "ENDPOINT")], &[&says, unmet]);
+        signs(SERVER, &[(name, "true")], "geheimDEFAULT/eu-west-1");
+    }
+    signs(SERVER, &[("AWS_PROFILE", "fips")], "geheimF/us-east-1");
+    let off = [("AWS_PROFILE", "fips"), ("AWS_USE_FIPS_ENDPOINT", "false")];
+    refused("", &[off[0], off[1], ("AWS_ENDPOINT_URL", "ENDPOINT")], &["without TLS"]);
+    // What is ignored is not even judged: what is left is the region.
+    let ignored = ("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true");
+    let garbage = [ignored, ("AWS_ENDPOINT_URL", "garbage"), ("AWS_ENDPOINT_URL_S3", "garbage")];
+    signs(SERVER, &garbage, "geheimDEFAULT/eu-west-1");
+    let region = "is no name of a region";
+    refused("", &[garbage[0], garbage[1], garbage[2], ("AWS_REGION", "eu west")], &[region]);
+    let told = [("AWS_PROFILE", "cloud"), garbage[1], ("AWS_REGION", "eu west")];
+    refused("", &told, &[region]);
+    let unheard = ("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "false");
+    refused("", &[unheard, told[0], told[1], told[2]], &["`AWS_ENDPOINT_URL` of the environment"]);
+}
+
+#[test]
+fn a_token_of_the_environment_without_its_keys_goes_out_with_nobody_elses() {
+    let Home { stage, proxy, .. } = home(SERVER, &[("AWS_SESSION_TOKEN", "geheim-stale")]);
+    let ran = stage.command(&["run", "f.yaml"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(proxy.tokens(), [""; 0]);
+    // Its own goes out.
+    let Home { stage, proxy, .. } = home(SERVER, &[("AWS_PROFILE", "work")]);
+    assert_eq!(stage.command(&["run", "f.yaml"]).code, 0);
+    assert_eq!(proxy.tokens(), ["geheim/+3"]);
 }
 
 #[test]

@@ -56,6 +56,8 @@ struct State {
     lost: usize,
     /// Who signed requests, `key id/region`.
     signers: BTreeSet<String>,
+    /// The tokens of temporary credentials that came along.
+    tokens: BTreeSet<String>,
 }
 
 impl Proxy {
@@ -87,6 +89,11 @@ impl Proxy {
     /// Who has signed requests, `key id/region`, since this was asked last.
     pub(super) fn signers(&self) -> BTreeSet<String> {
         std::mem::take(&mut self.state.lock().unwrap().signers)
+    }
+
+    /// The tokens that requests have had.
+    pub(super) fn tokens(&self) -> Vec<String> {
+        self.state.lock().unwrap().tokens.iter().cloned().collect()
     }
 }
 
@@ -127,6 +134,7 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     let fault = {
         let mut state = state.lock().unwrap();
         state.signers.extend(header("authorization").as_deref().and_then(signer));
+        state.tokens.extend(header("x-amz-security-token"));
         let loss = state.loss.clone();
         let then = loss.as_ref().filter(|_| state.lost > 0).and_then(|loss| loss.then);
         let refused = then.filter(|part| path.contains(part)).map(|_| Fault::Refused);
