@@ -61,8 +61,9 @@ pub enum StoreOption {
 pub struct StoreSettings {
     /// What is set.
     pub options: BTreeMap<StoreOption, Sensitive>,
-    /// Whether requests go without credentials; those of the environment are left alone then.
-    pub anonymous: bool,
+    /// Whether requests go without credentials; those of the environment are left alone then. Where `None` and there are no credentials
+    /// here either, the environment decides.
+    pub anonymous: Option<bool>,
     /// Whether the service may be spoken to without TLS; the environment decides where `None`.
     pub allow_http: Option<bool>,
     /// S3: whether the bucket is a part of the host's name, not of the path; the service decides where `None`.
@@ -79,7 +80,7 @@ impl Default for StoreSettings {
     fn default() -> Self {
         Self {
             options: BTreeMap::new(),
-            anonymous: false,
+            anonymous: None,
             allow_http: None,
             virtual_hosted: None,
             timeout: Duration::from_secs(60),
@@ -236,9 +237,9 @@ pub(super) fn settings(
         let hint = "keep one of them";
         report.add_hint(Code::Contradiction, &fields.key_of("profile"), what, hint);
     }
-    let anonymous = flag("anonymous") == Some(true);
+    let anonymous = flag("anonymous");
     let said = CREDENTIALS.iter().find(|name| fields.get(name).is_some());
-    if let Some(said) = said.filter(|_| anonymous) {
+    if let Some(said) = said.filter(|_| anonymous == Some(true)) {
         let what = format!("`anonymous` beside `{said}`: it goes without credentials");
         let hint = "keep one of them";
         report.add_hint(Code::Contradiction, &fields.key_of("anonymous"), what, hint);

@@ -82,7 +82,7 @@ fn store(location: &Location) -> String {
     let mut out = format!(
         "\n  store: http {allow_http:?}, virtual hosted {virtual_hosted:?}, {timeout:?}, {connect_timeout:?}, {retries} retries"
     );
-    if *anonymous {
+    if *anonymous == Some(true) {
         out += "\n  anonymous";
     }
     for (option, value) in options {

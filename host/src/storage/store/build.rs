@@ -101,6 +101,22 @@ fn verify<K: FromStr + PartialEq>(
     })
 }
 
+/// Whether requests go without credentials: as the connection says or its credentials tell, and else as the environment has it, whose word
+/// is taken out where it is not asked for.
+fn is_anonymous<K: PartialEq>(
+    settings: &StoreSettings,
+    has_own: bool,
+    keys: &mut Vec<(K, String)>,
+    skip_signature: &K,
+) -> bool {
+    if has_own || settings.anonymous.is_some() {
+        keys.retain(|(key, _)| key != skip_signature);
+    }
+    let of_environment =
+        || keys.iter().any(|(key, value)| key == skip_signature && chain::is_yes(value));
+    settings.anonymous.unwrap_or_else(of_environment)
+}
+
 /// What is said of an endpoint that is none.
 const NO_ENDPOINT: (&str, &str) = ("no address", "write `https://host:port`");
 
@@ -118,7 +134,8 @@ fn s3(
     let own_keys = has(StoreOption::AccessKeyId) || has(StoreOption::SessionToken);
     let named = settings.options.get(&StoreOption::Profile).map(Sensitive::reveal);
     let mut keys = of_environment::<Key>("AWS_");
-    let anonymous = settings.anonymous;
+    let anonymous =
+        is_anonymous(settings, own_keys || named.is_some(), &mut keys, &Key::SkipSignature);
     // Those of the connection, of the profile that it names and of the environment are never mixed.
     keys.retain(|(key, _)| match key {
         Key::AccessKeyId | Key::SecretAccessKey | Key::Token => {
@@ -232,7 +249,7 @@ fn gcs(
     let has = |option| settings.options.contains_key(&option);
     let own_keys = has(StoreOption::ServiceAccountKey) || has(StoreOption::ServiceAccountPath);
     let mut keys = of_environment::<Key>("GOOGLE_");
-    let anonymous = settings.anonymous;
+    let anonymous = is_anonymous(settings, own_keys, &mut keys, &Key::SkipSignature);
     keys.retain(|(key, _)| match key {
         Key::ServiceAccount | Key::ServiceAccountKey | Key::ApplicationCredentials => {
             !own_keys && !anonymous
@@ -276,7 +293,7 @@ fn azure(
     let own_keys = [StoreOption::AccountKey, StoreOption::SasToken, StoreOption::ClientSecret];
     let own_keys = own_keys.into_iter().any(has);
     let mut keys = of_environment::<Key>("AZURE_");
-    let anonymous = settings.anonymous;
+    let anonymous = is_anonymous(settings, own_keys, &mut keys, &Key::SkipSignature);
     keys.retain(|(key, _)| match key {
         Key::AccessKey
         | Key::SasKey

@@ -131,6 +131,33 @@ fn anonymous_stores_are_asked_by_nobody_whatever_the_environment_has() {
 }
 
 #[test]
+fn an_environment_that_skips_signatures_does_so_for_connections_without_credentials_alone() {
+    for (url, storage, env, who) in [
+        ("s3://open/in.csv", "", ["AWS_SKIP_SIGNATURE=true", "AWS_ACCESS_KEY_ID=geheim"], "nobody"),
+        (
+            "az://open/in.csv",
+            "",
+            ["AZURE_SKIP_SIGNATURE=1", "AZURE_STORAGE_ACCOUNT_NAME=a"],
+            "nobody",
+        ),
+        (
+            "gs://open/in.csv",
+            "",
+            ["GOOGLE_SKIP_SIGNATURE=yes", "GOOGLE_APPLICATION_CREDENTIALS=none"],
+            "nobody",
+        ),
+        (
+            "az://closed/in.csv",
+            "sas_token: 'sig=geheim', ",
+            ["AZURE_SKIP_SIGNATURE=true", "AZURE_STORAGE_ACCOUNT_NAME=a"],
+            "whoever has the URL",
+        ),
+    ] {
+        asks(url, storage, &env.map(|pair| pair.split_once('=').unwrap()), who);
+    }
+}
+
+#[test]
 fn azure_is_asked_by_the_managed_identity_of_an_app() {
     let env = [
         ("AZURE_STORAGE_ACCOUNT_NAME", "a"),

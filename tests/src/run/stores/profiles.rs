@@ -222,6 +222,11 @@ fn keys_come_from_the_connection_then_the_environment_then_a_profile() {
     // A home that cannot be reached has no profiles, and other sections' mistakes are not ours.
     signs(SERVER, &[ENV_KEYS, &[("HOME", "/dev/null")]].concat(), "geheimENV/us-east-1");
     signs(SERVER, &[ENV_KEYS, &[("AWS_CONFIG_FILE", "HOME/broken")]].concat(), "geheimENV/r");
+    // The environment's word against those that the connection has or names.
+    let unsigned = ("AWS_SKIP_SIGNATURE", "true");
+    signs(&own, &[unsigned], "geheimOWN/us-east-1");
+    signs(&format!("{SERVER}profile: work, "), &[unsigned], "geheimWORK/eu-west-2");
+    signs(&format!("{SERVER}anonymous: false, "), &[unsigned], "geheimDEFAULT/eu-west-1");
     let named = format!("{SERVER}profile: work, region: eu-south-1, ");
     signs(&named, &[ENV_KEYS, WEB_IDENTITY].concat(), "geheimWORK/eu-south-1");
     signs(
