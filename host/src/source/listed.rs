@@ -37,8 +37,15 @@ pub(super) fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFil
         Err(StorageError::Missing { .. }) if *allow_missing && !is_there() => Ok(Vec::new()),
         other => other,
     };
-    let (files, left_out) = counted(source, address, list)?;
-    if delta::is_there(address)? {
+    let object = match address {
+        Address::Store(place) if listing::store_root(place) == *place => place.look()?,
+        Address::Store(_) | Address::Disk(_) => None,
+    };
+    // Nothing lies below an object, and many a public one may be read where nothing may be listed. One without bytes may be how Data Lake
+    // Storage shows a folder.
+    let is_object = object.as_ref().is_some_and(|facts| facts.size > 0);
+    let (files, left_out) = counted(source, address, object.is_some(), is_object, list)?;
+    if !is_object && delta::is_there(address)? {
         let what = "a Delta table is there, whose folder also holds files of rows that are gone";
         let error = StorageError::data(path, DataPlace::default(), what);
         return Err(error.hint("read it with `format: delta`, or name a folder of plain files"));
@@ -64,22 +71,26 @@ pub(super) fn listed(source: &Source, address: &Address) -> Result<Vec<SourceFil
     Ok(files)
 }
 
-/// Those of the listed files that count by the manifests of the target that they are in, and how many do not.
+/// Those of the listed files that count by the manifests of the target that they are in, and how many do not. In a store, whether an
+/// object was named that is there, and one that nothing can lie below.
 fn counted(
     source: &Source,
     address: &Address,
+    is_there: bool,
+    is_object: bool,
     list: impl Fn() -> Result<Vec<SourceFile>, StorageError>,
 ) -> Result<(Vec<SourceFile>, usize), StorageError> {
     let (place, is_named) = match address {
         Address::Disk(path) if path.is_file() => (address.clone(), true),
         Address::Disk(_) => (Address::Disk(listing::root(address)), false),
-        Address::Store(place) => {
-            let root = listing::store_root(place);
-            let is_named = root == *place && place.look()?.is_some();
-            (Address::Store(root), is_named)
-        }
+        Address::Store(place) => (Address::Store(listing::store_root(place)), is_there),
     };
-    let within = match Within::nearest(&place, source.base.as_ref())? {
+    let base = source.base.as_ref();
+    let within = match &place {
+        Address::Store(object) if is_object => Within::above(object, base)?,
+        Address::Store(_) | Address::Disk(_) => Within::nearest(&place, base)?,
+    };
+    let within = match within {
         Some(within) => within,
         // Nothing tells a copy from a file of a run that has not come to its first manifest. Those lie among the others in a store,
         // where patterns must not take them either.

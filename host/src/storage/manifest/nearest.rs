@@ -39,6 +39,19 @@ impl Within {
         }
     }
 
+    /// The same for an object of a store that is there: nothing lies below it, so that only what is above it is looked at.
+    ///
+    /// # Errors
+    /// Where it cannot be found out.
+    pub fn above(
+        object: &StoreAddress,
+        base: Option<&Location>,
+    ) -> Result<Option<Self>, StorageError> {
+        let place = object.shown().to_owned();
+        let within = in_store(&object.above(), base)?;
+        Ok(within.map(|within| Self { asked: place.clone(), real: place, ..within }))
+    }
+
     /// The target's folder.
     #[must_use]
     pub fn target(&self) -> &Path {

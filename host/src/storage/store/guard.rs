@@ -109,6 +109,10 @@ impl Guarded {
             return Error::Generic { store: "object store", source: Unanswered(said).into() };
         }
         match error {
+            Error::Generic { store, source } if is_closed(source.as_ref()) => {
+                let said = Sensitive::redact_all(&self.secrets, &source.to_string());
+                Error::Generic { store, source: Closed(said).into() }
+            }
             Error::NotFound { path, source } => Error::NotFound { path, source: words(&source) },
             Error::AlreadyExists { path, source } => {
                 Error::AlreadyExists { path, source: words(&source) }
@@ -137,6 +141,28 @@ impl Guarded {
 fn is_cut(error: &Error) -> bool {
     let Error::Generic { source, .. } = error else { return false };
     source.source().is_some_and(|cause| cause.is::<HttpError>())
+}
+
+/// The store does not let list, or says that nothing is there, as some do instead.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Closed(String);
+
+/// Whether a listing ended because whoever asks may not have it.
+pub(super) fn is_forbidden(error: &Error) -> bool {
+    let Error::Generic { source, .. } = error else { return false };
+    source.is::<Closed>()
+}
+
+/// The same of an error as the client has it, by its words: it gives the answer's status to nobody, and tells it before what the store
+/// says itself.
+fn is_closed(error: &(dyn std::error::Error + 'static)) -> bool {
+    let said = error.to_string();
+    let status = said
+        .strip_prefix("Error performing list request: ")
+        .and_then(|said| said.split_once("Server returned non-2xx status code: "))
+        .and_then(|(_, rest)| rest.get(..3));
+    matches!(status, Some("401" | "403" | "404"))
 }
 
 /// The store never answered: it may have acted, may act yet, or not.

@@ -111,6 +111,12 @@ impl StoreAddress {
         Self { key, shown, ..self.clone() }
     }
 
+    /// The folder that this place is in; the whole store where there is none.
+    #[must_use]
+    pub fn above(&self) -> Self {
+        self.moved(self.key().rsplit_once('/').map_or("", |(above, _)| above))
+    }
+
     /// Another place of the same store.
     #[must_use]
     pub fn moved(&self, key: &str) -> Self {
@@ -176,17 +182,10 @@ impl StoreAddress {
         let (store, key) = (Arc::clone(&self.store), self.key.clone());
         match wait(async move { store.list_with_delimiter(Some(&key)).await }) {
             Ok(found) => Ok(!found.objects.is_empty() || !found.common_prefixes.is_empty()),
-            // Rights may be given for what is below some folder, and not above it.
-            Err(_) if self.is_forbidden() => Ok(false),
+            // Rights may be given for what is below some folder and not above it, or for objects alone.
+            Err(error) if guard::is_forbidden(&error) => Ok(false),
             Err(error) => Err(self.failed("list it")(error)),
         }
-    }
-
-    /// Whether the store does not let look here. Listings do not tell that from other errors.
-    fn is_forbidden(&self) -> bool {
-        let (store, key) = (Arc::clone(&self.store), self.key.clone());
-        let found = wait(async move { store.head(&key).await });
-        matches!(found, Err(Error::PermissionDenied { .. }))
     }
 
     /// What is behind this key in a key below it.

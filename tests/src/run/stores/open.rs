@@ -15,7 +15,7 @@ use crate::run::books::count;
 
 const ROWS: &str = "k,v\n1,a\n2,b\n";
 
-/// A server that has one object under any name, gives out one token, and knows who asked for the object, until the process ends.
+/// A server that has one object under any name, and lets nobody list what is `open`, gives out one token, and knows who asked for the object, until the process ends.
 struct Recorder {
     address: String,
     asked: Arc<Mutex<BTreeSet<String>>>,
@@ -46,6 +46,12 @@ fn answer(mut client: TcpStream, asked: &Mutex<BTreeSet<String>>) -> std::io::Re
         pairs.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
     };
     let path = head.split(' ').nth(1).unwrap_or_default();
+    // Public objects may be read by whoever knows their names, and some stores say then that there is nothing to list.
+    let refusal = match path.starts_with("/open?") {
+        true if path.contains("list-type=2") => Some("403 Forbidden"),
+        true if path.contains("comp=list") => Some("404 Not Found"),
+        true | false => None,
+    };
     let body = if path.starts_with("/identity") {
         let is_ours = header("x-identity-header") == Some("geheim-header")
             && path.contains("client_id=chosen");
@@ -58,7 +64,9 @@ fn answer(mut client: TcpStream, asked: &Mutex<BTreeSet<String>>) -> std::io::Re
         let who = header("authorization").or(by_url).unwrap_or("nobody");
         asked.lock().unwrap().insert(who.to_owned());
         // Nothing lies below the object.
-        if path.contains("list-type=2") {
+        if refusal.is_some() {
+            "<Error><Message>geheim</Message></Error>".to_owned()
+        } else if path.contains("list-type=2") {
             "<ListBucketResult></ListBucketResult>".to_owned()
         } else if path.contains("comp=list") {
             "<EnumerationResults><Blobs></Blobs></EnumerationResults>".to_owned()
@@ -72,7 +80,7 @@ fn answer(mut client: TcpStream, asked: &Mutex<BTreeSet<String>>) -> std::io::Re
             let (last, size) = (body.len() - 1, body.len());
             ("206 Partial Content", format!("Content-Range: bytes 0-{last}/{size}\r\n"))
         }
-        None => ("200 OK", String::new()),
+        None => (refusal.unwrap_or("200 OK"), String::new()),
     };
     let shown = if head.starts_with("HEAD") { "" } else { body.as_str() };
     write!(

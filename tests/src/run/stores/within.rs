@@ -104,3 +104,34 @@ fn who_may_not_look_above_a_source_reads_it() {
         assert_eq!(proxy.lose(None), 0, "{path}");
     }
 }
+
+#[test]
+fn an_object_that_is_named_is_read_where_nothing_may_be_listed() {
+    let bucket = bucket();
+    let proxy = Proxy::start();
+    let lossy = connection(&bucket, proxy.port).replace("retries: 3", "retries: 0");
+    let stage = stage(&[]);
+    server::put(&bucket, "lake/in/a.csv", b"k\n5\n");
+    let loss = |path, fault| Loss { method: "", path, nth: 1, lasts: true, then: None, fault };
+    // A bucket that its connection begins at, and a folder of one.
+    for (store, path) in
+        [(lossy.clone(), "in/a.csv"), (lossy.replace("/lake'", "'"), "lake/in/a.csv")]
+    {
+        proxy.lose(Some(loss("list-type=2", Fault::Forbidden)));
+        assert_eq!(read(&stage, &store, &source(path)), keys(&[5]), "{path}");
+        assert!(proxy.lose(None) > 0, "{path}: nobody asked for manifests");
+        // What is below the object is not asked for, and what cannot be asked is no refusal.
+        proxy.lose(Some(loss("a.csv/", Fault::Refused)));
+        assert_eq!(read(&stage, &store, &source(path)), keys(&[5]), "{path}");
+        assert_eq!(proxy.lose(None), 0, "{path}");
+        proxy.lose(Some(loss("list-type=2", Fault::Refused)));
+        let told = read(&stage, &store, &source(path)).concat();
+        assert!(told.starts_with("3: ") && told.contains("/_wasmhost"), "{path}: {told}");
+    }
+    // A folder has to be listed.
+    proxy.lose(Some(loss("list-type=2", Fault::Forbidden)));
+    for path in ["in", "in/*.csv"] {
+        let told = read(&stage, &lossy, &source(path)).concat();
+        assert!(told.starts_with("3: ") && told.contains("cannot list it"), "{path}: {told}");
+    }
+}
