@@ -7,6 +7,7 @@ mod guard;
 mod many;
 mod profile;
 mod read;
+mod sections;
 mod upload;
 mod waiting;
 
