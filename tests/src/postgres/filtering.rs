@@ -229,6 +229,28 @@ fn a_condition_is_not_computed_for_what_a_query_or_view_leaves_out() {
 }
 
 #[test]
+fn rows_that_others_keep_are_asked_for_as_those_of_a_query() {
+    let csv = server().folder.join("foreign.csv");
+    server().does(&format!(
+        "CREATE EXTENSION file_fdw; CREATE SCHEMA away; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw; COPY (SELECT n, 'a' FROM generate_series(1, 300000) AS n) TO '{0}';
+         CREATE TABLE away.parent (n int4, t text); CREATE FOREIGN TABLE away.child () INHERITS (away.parent) SERVER files OPTIONS (filename '{0}');
+         CREATE TABLE away.plain AS SELECT * FROM away.parent", csv.display()
+    ));
+    let server = wasmhost::flow::Server { application_name: "away".to_owned(), ..address() };
+    for (name, is_fenced) in [("parent", 1), ("child", 1), ("plain", 0)] {
+        let own = filtered(&source_at(server.clone(), table("away", name)), "n > 3 AND t = 'a'");
+        let mut rows = Rows::open(Rows::discover(&own).unwrap(), 10);
+        let first = rows.next_batch().unwrap().unwrap();
+        assert_eq!(told(&first.rows)[0], "10|a");
+        let runs = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'away' AND query LIKE '% OFFSET 0) %'";
+        assert_eq!(self::server().count(runs), is_fenced, "{name}");
+        drop(rows);
+        let (rows, came) = read(&own).unwrap();
+        assert_eq!((rows.num_rows(), came), (299_997, 299_997), "{name}");
+    }
+}
+
+#[test]
 fn what_the_server_leaves_out_is_not_judged() {
     server().does(
         "CREATE SCHEMA unjudged; CREATE TABLE unjudged.t (id int4, d date, m numeric(5, 2)); INSERT INTO unjudged.t VALUES (1, '2024-01-01', 1), (2, 'infinity', 2), (3, '2024-01-03', 'NaN');",
