@@ -190,6 +190,9 @@ pub(super) fn record(record: &Record) {
                 filter.files_skipped, filter.rows_skipped
             ));
         }
+        if let Some(asked) = &filter.asked {
+            out(&format!("  the server sent only rows where: {}", escape(asked)));
+        }
     }
     let left = [
         (record.rows_filtered, "left out by filters"),

@@ -157,6 +157,10 @@ pub struct FilterRecord {
     pub rows_skipped: u64,
     /// Files that cannot have one: they were not opened, and are not counted elsewhere.
     pub files_skipped: u64,
+    /// The parts of it that a database was asked for. Rows that it did not send for that are not counted anywhere: nobody knows how
+    /// many there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
 }
 
 /// A component in a run.

@@ -13,6 +13,7 @@
 //! - The right side of `AND` and `OR` is only evaluated for rows that the left side does not decide, so `n <> 0 AND m / n > 1` is safe.
 
 mod arithmetic;
+mod asking;
 mod check;
 mod failure;
 mod functions;
@@ -51,6 +52,9 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use crate::spelling;
 
+pub use self::asking::Asking;
+pub use self::asking::Comparison;
+pub use self::asking::Condition;
 pub use self::failure::Failure;
 pub use self::failure::Mistake;
 pub use self::pruning::Known;

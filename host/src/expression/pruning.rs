@@ -11,6 +11,7 @@ use arrow::array::ArrayRef;
 use arrow::array::AsArray;
 use arrow::array::RecordBatch;
 use arrow::array::RecordBatchOptions;
+use arrow::datatypes::DataType;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::DFSchema;
 use datafusion_common::ScalarValue;
@@ -19,6 +20,8 @@ use datafusion_expr::Operator;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_sql::sqlparser::ast;
 
+use super::Asking;
+use super::Condition;
 use super::Scope;
 use super::check;
 use super::on_own_stack;
@@ -51,11 +54,13 @@ struct Part {
     columns: Vec<usize>,
     schema: SchemaRef,
     test: Test,
+    /// What others can be asked, where that is all of it.
+    asking: Option<Asking>,
 }
 
 /// What of a part can be judged by bounds.
 #[derive(Debug, Clone)]
-enum Test {
+pub(super) enum Test {
     All(Vec<Self>),
     Any(Vec<Self>),
     Compare(usize, Operator, ScalarValue),
@@ -87,6 +92,11 @@ impl Pruning {
         self.parts.is_empty()
     }
 
+    /// The parts that somebody else can decide, given the columns' values.
+    pub fn asking(&self) -> impl Iterator<Item = &Asking> {
+        self.parts.iter().filter_map(|part| part.asking.as_ref())
+    }
+
     /// Whether the condition may be true of one of the rows of which `known` tells, by a column's position in the scope.
     pub fn may_select(&self, known: impl Fn(usize) -> Known) -> bool {
         self.parts.iter().all(|part| {
@@ -110,6 +120,12 @@ fn split(expr: ast::Expr, parts: &mut Vec<ast::Expr>) {
 
 impl Part {
     fn new(mut parsed: ast::Expr, scope: &Scope) -> Option<Self> {
+        let sql = match &parsed {
+            either @ ast::Expr::BinaryOp { op: ast::BinaryOperator::Or, .. } => {
+                format!("({either})")
+            }
+            other => other.to_string(),
+        };
         check::check(&mut parsed, scope).ok()?;
         let schema = Arc::new(scope.schema().ok()?);
         let expr = plan::logical(parsed, &schema).ok()?;
@@ -117,7 +133,10 @@ impl Part {
         let (physical, projected) = plan::physical(&expr, &schema, &columns).ok()?;
         let schema_of_part = Arc::clone(projected.inner());
         let test = test(&expr, &schema);
-        Some(Self { physical, columns, schema: schema_of_part, test })
+        let type_of = |at: usize| schema.field(at).data_type().clone();
+        let condition = Condition::of(&test, &type_of);
+        let asking = condition.map(|condition| Asking { sql, condition });
+        Some(Self { physical, columns, schema: schema_of_part, test, asking })
     }
 
     /// Where all columns that it reads are the same in all rows, it can be evaluated for one of them.
@@ -169,6 +188,17 @@ fn test(expr: &Expr, schema: &DFSchema) -> Test {
         Expr::IsNull(inner) => place(inner, schema).map_or(Test::Unknown, Test::IsNull),
         Expr::IsNotNull(inner) => place(inner, schema).map_or(Test::Unknown, Test::IsNotNull),
         Expr::Literal(ScalarValue::Boolean(None | Some(false)), _) => Test::Never,
+        Expr::Not(inner) => is(inner, false, schema),
+        column => is(column, true, schema),
+    }
+}
+
+/// A column of conditions that has this value.
+fn is(expr: &Expr, value: bool, schema: &DFSchema) -> Test {
+    match place(expr, schema) {
+        Some(column) if schema.field(column).data_type() == &DataType::Boolean => {
+            Test::Compare(column, Operator::Eq, ScalarValue::from(value))
+        }
         _ => Test::Unknown,
     }
 }

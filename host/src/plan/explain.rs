@@ -82,6 +82,9 @@ fn explain_source(text: &mut String, role: &str, source: &SourcePlan) {
             let what = format!("{} more file(s) can have none of them", filter.files_skipped);
             line(text, 1, &what);
         }
+        if let Some(asked) = &filter.asked {
+            line(text, 1, &format!("the server sends only rows where: {}", escape(asked)));
+        }
     }
     if let Some(query) = &source.query {
         line(text, 1, "query, in the sandbox:");

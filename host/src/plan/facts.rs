@@ -68,6 +68,8 @@ pub struct FilterFacts {
     pub reads: Vec<String>,
     /// Files that it rules out without a look at their rows.
     pub files_skipped: u64,
+    /// The parts of it that a database is asked for, which sends no row for which one of them is not true.
+    pub asked: Option<String>,
 }
 
 /// Steps and rules, opened.

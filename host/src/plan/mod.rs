@@ -118,6 +118,9 @@ pub struct FilterPlan {
     pub sql: String,
     /// Files that cannot have such a row: they are not read, and not among the files.
     pub files_skipped: u64,
+    /// The parts of `sql` that the database is asked for: it does not send other rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
 }
 
 /// A file that is read.

@@ -100,6 +100,7 @@ fn source(
         filter: source.filter.as_ref().zip(filter.as_ref()).map(|(sql, facts)| FilterPlan {
             sql: sql.clone(),
             files_skipped: facts.files_skipped,
+            asked: facts.asked.clone(),
         }),
         // The main chain has its own as a step.
         query: reads_of_chain.is_none().then(|| query_of(source)).flatten(),

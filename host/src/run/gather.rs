@@ -157,6 +157,7 @@ fn known(source: &Known) -> SourceFacts {
     let filter = source.is_filtered().then(|| FilterFacts {
         reads: source.filter_reads().into_iter().map(|field| field.name().clone()).collect(),
         files_skipped,
+        asked: source.asked().map(str::to_owned),
     });
     SourceFacts { stock, schema: Arc::clone(source.schema()), filter }
 }

@@ -107,6 +107,7 @@ pub(super) fn planned(record: &mut Record, plan: &Plan) {
             rows_filtered: 0,
             rows_skipped: 0,
             files_skipped: filter.files_skipped,
+            asked: filter.asked.clone(),
         }),
     });
     let destination = |to: &crate::plan::DestinationPlan| DestinationRecord {

@@ -14,6 +14,7 @@ use super::Passed;
 use super::SourceError;
 use super::folders::Folders;
 use crate::batch::Batch;
+use crate::expression::Asking;
 use crate::expression::Expression;
 use crate::expression::Failure;
 use crate::expression::Known;
@@ -63,6 +64,16 @@ impl Filter {
     /// The columns that it reads.
     pub(super) fn reads(&self) -> impl Iterator<Item = &FieldRef> {
         self.expression.columns().iter().map(|at| &self.columns.fields()[*at])
+    }
+
+    /// Its parts that whoever keeps the rows may decide before they are read; columns are counted among all of the source's.
+    pub(super) fn asking(&self) -> impl Iterator<Item = &Asking> {
+        self.pruning.asking()
+    }
+
+    /// The column at that place among all of the source's.
+    pub(super) fn column(&self, at: usize) -> &FieldRef {
+        &self.columns.fields()[at]
     }
 
     /// The rows of a file for which it is true, of those that have at least the columns that it reads.

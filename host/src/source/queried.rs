@@ -32,8 +32,10 @@ use crate::storage::StorageError;
 use crate::storage::postgres;
 use crate::storage::postgres::Cell;
 use crate::storage::postgres::Described;
+use crate::storage::postgres::Found;
 use crate::storage::postgres::Reading;
 use crate::storage::postgres::Snapshot;
+use crate::storage::postgres::Where;
 
 /// What is known of a table or a query before it is read.
 #[derive(Debug, Clone)]
@@ -46,6 +48,9 @@ pub struct Queried {
     pub schema: SchemaRef,
     /// The source's filter.
     filter: Option<Arc<Filter>>,
+    /// What of it the server is asked, and the same as the flow has it.
+    narrowed: Where,
+    asked: Option<String>,
     /// The columns that batches have before the filter.
     whole: SchemaRef,
     /// Where each of these is among those of the server, and how it is decoded.
@@ -64,6 +69,12 @@ impl Queried {
     /// The columns that the filter reads, whether they are wanted or not.
     pub(super) fn filter_reads(&self) -> impl Iterator<Item = &FieldRef> {
         self.filter.iter().flat_map(|filter| filter.reads())
+    }
+
+    /// The parts of the filter that the server is asked for, which sends no row for which one of them is not true.
+    #[must_use]
+    pub fn asked(&self) -> Option<&str> {
+        self.asked.as_deref()
     }
 
     /// The same for several readers, which read one snapshot.
@@ -128,16 +139,41 @@ pub(super) fn discover(source: &Source, read: &SqlRead) -> Result<Queried, Sourc
         Some((place, read[place].as_ref().ok()?.0.clone()))
     });
     let cells = cells.collect();
+    let (narrowed, asked) = narrowed(&described, filter.as_ref());
     Ok(Queried {
         name: source.name.clone(),
         described: Arc::new(described),
         filter: filter.map(Arc::new),
+        narrowed,
+        asked,
         schema,
         whole,
         cells,
         at: source.at.clone(),
         snapshot: None,
     })
+}
+
+/// What of a filter the server can be asked, and the same as the flow has it.
+fn narrowed(described: &Described, filter: Option<&Filter>) -> (Where, Option<String>) {
+    let mut narrowed = Where::default();
+    let mut asked = Vec::new();
+    let Some(filter) = filter else { return (narrowed, None) };
+    // A column that `schema_hints` makes another of compares otherwise.
+    let place = |at: usize| {
+        let field = filter.column(at);
+        let place = described.columns.iter().position(|column| column.name == *field.name())?;
+        match &described.columns[place].found {
+            Found::Exact(cell) if cell.data_type() == *field.data_type() => Some(place),
+            _ => None,
+        }
+    };
+    for part in filter.asking() {
+        if narrowed.ask(described, &part.condition, &place) {
+            asked.push(part.sql.as_str());
+        }
+    }
+    (narrowed, (!asked.is_empty()).then(|| asked.join(" AND ")))
 }
 
 /// Names that several columns of a query have.
@@ -236,7 +272,7 @@ impl QueryRows {
     }
 
     fn reading(&self) -> Reading {
-        let Queried { described, whole, cells, snapshot, .. } = &self.query;
+        let Queried { described, whole, cells, narrowed, snapshot, .. } = &self.query;
         let wanted = self.read.iter().map(|at| {
             let (place, cell) = &cells[*at];
             (*place, cell.clone(), Arc::clone(&whole.fields()[*at]))
@@ -244,6 +280,7 @@ impl QueryRows {
         Reading {
             described: Arc::clone(described),
             wanted: wanted.collect(),
+            asked: narrowed.clone(),
             snapshot: snapshot.clone(),
             batch_rows: self.batch_rows,
         }

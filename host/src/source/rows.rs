@@ -71,6 +71,16 @@ impl Known {
         }
     }
 
+    /// The parts of the filter that a database is asked for, which sends no row for which one of them is not true.
+    #[must_use]
+    pub fn asked(&self) -> Option<&str> {
+        match self {
+            // Files do not answer.
+            Self::Files(_) => None,
+            Self::Query(query) => query.asked(),
+        }
+    }
+
     /// The same for several readers: all of them read the same rows, whatever is written meanwhile.
     #[must_use]
     pub fn shared(self) -> Self {

@@ -23,6 +23,7 @@ use percent_encoding::utf8_percent_encode;
 
 use crate::name::ColumnName;
 
+use super::listing::is_data_name;
 use super::plain;
 use super::text::Misfit;
 
@@ -136,8 +137,14 @@ pub fn folder<'a>(
         let rest = if hidden.is_some() { &column[1..] } else { column };
         let value = value.as_deref().map(|value| utf8_percent_encode(value, ENCODED).to_string());
         let value = value.unwrap_or_else(|| NULL_FOLDER.to_owned());
-        let name =
+        let mut name =
             format!("{}{}={value}", hidden.unwrap_or_default(), utf8_percent_encode(rest, ENCODED));
+        // An ending of unfinished files would hide it as well.
+        if !is_data_name(&name)
+            && let Some(dot) = name.rfind('.')
+        {
+            name.replace_range(dot..=dot, "%2E");
+        }
         if name.len() > NAME_BYTES_MAX {
             return Err(column.to_owned());
         }

@@ -1,6 +1,7 @@
 //! Rows of a real Postgres: every type at its limits, what is refused and with which words, connections that end early.
 
 mod connecting;
+mod filtering;
 mod reading;
 pub(crate) mod server;
 mod types;

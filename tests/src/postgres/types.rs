@@ -20,7 +20,8 @@ fn values(data_type: &str, values: &[&str]) -> String {
     format!("SELECT v FROM (VALUES {}, (NULL::{data_type})) AS t(v)", rows.join(", "))
 }
 
-fn prepared() {
+/// Types of the tests' own, and the extension `citext`.
+pub(super) fn prepared() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         server().does(

@@ -208,10 +208,10 @@ fn rows_that_are_set_apart_say_which_row_of_which_table_they_are() {
 
 #[test]
 fn other_sources_of_a_database_are_joined_with_files() {
-    server().does("CREATE SCHEMA joined; CREATE TABLE joined.names (id int8, name text); INSERT INTO joined.names VALUES (1, 'one'), (2, 'two')");
+    server().does("CREATE SCHEMA joined; CREATE TABLE joined.names (id int8, name text); INSERT INTO joined.names VALUES (1, 'one'), (2, 'two'), (9, 'nine')");
     let flow = format!(
         "name: f\nconnections: {{ db: {{ format: postgres, {} }} }}\n\
-         sources: {{ main: {{ format: csv, path: in.csv }}, names: {{ connection: db, schema: joined, table: names }} }}\n\
+         sources: {{ main: {{ format: csv, path: in.csv }}, names: {{ connection: db, schema: joined, table: names, filter: 'id < 9' }} }}\n\
          transforms: [{{ type: join, with: names, 'on': [id], how: left }}]\nrules: [{{ type: reference, columns: [id], source: names, source_columns: [id], severity: warn }}]\n\
          destination: {{ name: d, format: csv, path: out, load_type: overwrite }}\n",
         connection()
@@ -299,27 +299,41 @@ fn a_filter_leaves_rows_of_a_database_out_and_counts_them() {
     server().does(
         "CREATE SCHEMA filtered; CREATE TABLE filtered.t AS SELECT n AS id, n % 10 AS last, interval '1 day' AS i FROM generate_series(1, 1000) AS n",
     );
-    let check = |source: &str, filter: &str, read: &str, kept: u64| {
+    let check = |source: &str, filter: &str, asked: &str, [read, kept]: [u64; 2]| {
         let source = format!("{source}, columns: [id], filter: \"{filter}\"");
         let stage = Stage::new(&[("f.yaml", &flow(&connection(), &source, ""))]);
         let explained = stage.command(&["explain", "f.yaml"]).stdout;
-        assert!(explained.contains(&format!("only rows where: {filter}\n")), "{explained}");
+        let right = match asked {
+            "" => format!("only rows where: {filter}\n    columns: "),
+            asked => format!(
+                "only rows where: {filter}\n    the server sends only rows where: {asked}\n"
+            ),
+        };
+        assert!(explained.contains(&right), "{explained}");
         let (code, evidence, said) = stage.run("f.yaml", &[]);
         assert_eq!(code, 0, "{filter}: {said}");
-        let left_out = &evidence["source"]["filter"]["rows_filtered"];
+        super::books::close(&evidence);
+        let counts = &evidence["source"]["filter"];
         assert_eq!(
-            (&evidence["rows_read"], left_out),
-            (&1000.into(), &(1000 - kept).into()),
-            "{read}: {evidence}"
+            (&evidence["rows_read"], &counts["rows_filtered"], counts["asked"].as_str()),
+            (&read.into(), &(read - kept).into(), Some(asked).filter(|asked| !asked.is_empty())),
+            "{filter}: {evidence}"
         );
         // Without rows there is no file.
         assert_eq!(stage.rows("out").iter().skip(1).count() as u64, kept, "{filter}");
+        stage
     };
     let table = "schema: filtered, table: t";
-    check(table, "last = 3", "last", 100);
-    check(table, "id > 990 AND last <> 3", "both", 9);
-    check("query: 'SELECT id, last FROM filtered.t'", "id = 7", "id", 1);
-    check(table, "id < 0", "none", 0);
+    check(table, "last = 3", "last = 3", [100, 100]);
+    let stage = check(table, "id > 990 AND last <> 3", "id > 990", [10, 9]);
+    let ran = stage.command(&["run", "f.yaml"]).stdout;
+    assert!(
+        ran.contains("  1 rows left out by the source's filter\n  the server sent only rows where: id > 990\n"),
+        "{ran}"
+    );
+    check("query: 'SELECT id, last FROM filtered.t'", "id = 7", "id = 7", [1, 1]);
+    check(table, "id < 0", "id < 0", [0, 0]);
+    check(table, "id + 1 = 3", "", [1000, 1]);
     for (filter, right) in [
         ("nope = 1", "source.filter: `filter`: "),
         ("i = 1", "source.filter: `filter`: "),

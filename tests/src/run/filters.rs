@@ -328,11 +328,12 @@ fn atom(random: &mut Random) -> String {
     }
 }
 
-fn predicate(random: &mut Random) -> String {
+/// Such conditions, put together.
+pub(crate) fn predicate(random: &mut Random, atom: &dyn Fn(&mut Random) -> String) -> String {
     match random.below(7) {
-        0 => format!("({}) AND ({})", predicate(random), predicate(random)),
-        1 => format!("({}) OR ({})", predicate(random), predicate(random)),
-        2 => format!("NOT ({})", predicate(random)),
+        0 => format!("({}) AND ({})", predicate(random, atom), predicate(random, atom)),
+        1 => format!("({}) OR ({})", predicate(random, atom), predicate(random, atom)),
+        2 => format!("NOT ({})", predicate(random, atom)),
         _ => atom(random),
     }
 }
@@ -400,7 +401,7 @@ fn check_source(source: &Source, predicates: usize, random: &mut Random) -> u64 
     let all = All::of(source);
     let mut skipped = 0;
     for _ in 0..predicates {
-        let sql = predicate(random);
+        let sql = predicate(random, &atom);
         let (rows, not_read) = match read(&Source { filter: Some(sql.clone()), ..source.clone() }) {
             Ok(read) => read,
             // Folders have ruled out all files that have it.

@@ -9,7 +9,7 @@ mod command;
 mod database;
 mod destinations;
 mod example;
-mod filters;
+pub(crate) mod filters;
 mod foreign;
 mod golden;
 mod hostile;

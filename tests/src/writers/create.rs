@@ -1,6 +1,7 @@
 //! Flat targets that are made once: what counts as one that is there, runs that make one at a time, and the same run again.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
@@ -254,6 +255,58 @@ fn a_target_that_came_while_rows_were_staged_is_there() {
             assert_eq!(seen(&path, &format), ["3|-"], "{name}: {first:?}");
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of them");
             assert_eq!(data(&path).len(), 1, "{name}: {first:?}");
+        }
+    }
+}
+
+#[test]
+fn an_overwrite_takes_no_rows_that_count_only_since_it_was_judged() {
+    for format in flat() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let to = |run_id, change| target(&path, &format, run_id, change);
+        let _ = run(written(to("old", APPEND), &[rows(&[(1, None), (2, None)])])).unwrap();
+        let _ = run(written(to("new", APPEND), &one(3))).unwrap();
+        // Its file is there already, and the manifest comes.
+        let manifest = path.join("_wasmhost/new.json");
+        let said = fs::read(&manifest).unwrap();
+        fs::remove_file(&manifest).unwrap();
+        let ended = run(async {
+            let over = prepared(to("over", OVERWRITE), &one(9)).await.unwrap();
+            assert_eq!(over.counts(), counts(1, 2), "{}", format.name());
+            fs::write(&manifest, &said).unwrap();
+            over.commit().await
+        });
+        let error = ended.unwrap_err();
+        assert!(matches!(error, WriteError::Conflict { .. }), "{}: {error}", format.name());
+        assert_eq!(seen(&path, &format), ["1|-", "2|-", "3|-"], "{}", format.name());
+    }
+}
+
+#[test]
+fn links_that_readers_follow_make_a_target() {
+    for format in flat() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("in.{}", format.name());
+        let data = folder.path().join(&name);
+        fs::write(&data, file(&format)).unwrap();
+        let hidden = format!("_{name}");
+        for (place, link, to, is_there) in [
+            ("a", name.as_str(), data.as_path(), true),
+            ("b", "more", folder.path(), true),
+            ("c", &hidden, &data, false),
+            ("d", &name, Path::new("nowhere"), false),
+            ("e", "notes.txt", &data, false),
+        ] {
+            let path = folder.path().join(place);
+            fs::create_dir(&path).unwrap();
+            symlink(to, path.join(link)).unwrap();
+            let wrote = run(written(target(&path, &format, "new", NEW), &one(7)));
+            match is_there {
+                true => assert!(is_refused(&wrote.unwrap_err()), "{}: {place}", format.name()),
+                false => assert_eq!(wrote.unwrap().0, counts(1, 0), "{}: {place}", format.name()),
+            }
+            assert!(path.join(link).symlink_metadata().is_ok(), "{place}");
         }
     }
 }

@@ -181,3 +181,24 @@ fn the_nearest_manifests_count_up_to_the_connections_folder() {
         assert_eq!(ids(&copy, &format, None), Ok(vec![1]));
     }
 }
+
+#[test]
+fn what_lies_above_plain_files_cannot_keep_them_from_being_read() {
+    for format in flat() {
+        let laid = lay(&format);
+        let root = fs::canonicalize(laid.folder.path()).unwrap();
+        let plain = root.join("above/below");
+        fs::create_dir_all(&plain).unwrap();
+        let copy = plain.join(format!("in.{}", format.name()));
+        fs::copy(&laid.files[0], &copy).unwrap();
+        fs::create_dir(root.join("above/_wasmhost")).unwrap();
+        fs::write(root.join("above/_wasmhost/z.json"), "{ broken").unwrap();
+        for path in [&plain, &copy, &plain.join("*")] {
+            assert_eq!(ids(path, &format, None), Ok(vec![1]), "{}", path.display());
+        }
+        // Whoever reads a target's own files has to know what counts.
+        fs::write(root.join("lake/t/_wasmhost/z.json"), "{ broken").unwrap();
+        let told = ids(&root.join("lake/t/2026/11"), &format, None).unwrap_err();
+        assert!(told.contains("z.json") && told.contains("no manifest of ours"), "{told}");
+    }
+}

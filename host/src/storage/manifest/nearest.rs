@@ -13,6 +13,7 @@ use crate::flow::Location;
 use crate::storage::StorageError;
 use crate::storage::address::Address;
 use crate::storage::listing::SourceFile;
+use crate::storage::naming;
 use crate::storage::store::StoreAddress;
 
 /// A place in a target.
@@ -67,7 +68,14 @@ impl Within {
         mut list: impl FnMut() -> Result<Vec<SourceFile>, StorageError>,
     ) -> Result<(Vec<SourceFile>, usize), StorageError> {
         let Self { target, asked, real } = self;
-        let (Manifests { current, .. }, found) = beside(target, &mut list)?;
+        let (Manifests { current, .. }, found) = match beside(target, &mut list) {
+            // Anybody's folder may be above plain files, and none of theirs is what it tells of.
+            Err(_) if target.shown() != real && !list()?.iter().any(is_ours) => {
+                return Ok((list()?, 0));
+            }
+            Err(error) => return Err(error),
+            Ok(seen) => seen,
+        };
         let all = found.len();
         let files = counted(target.shown(), &current, renamed(found, asked, real));
         let left_out = all - files.len();
@@ -127,6 +135,11 @@ fn in_store(place: &StoreAddress, base: Option<&Location>) -> Result<Option<With
         }
     }
     Ok(None)
+}
+
+/// Whether a run of ours has made the file.
+fn is_ours(file: &SourceFile) -> bool {
+    file.path.file_name().is_some_and(|name| naming::is_ours(&name.to_string_lossy()))
 }
 
 /// Files with other names for the folder that they are in, or for themselves.

@@ -30,8 +30,8 @@ use super::types::Cell;
 use crate::spelling;
 
 /// Days and microseconds from 1970 to 2000, where Postgres begins to count.
-const DAYS_TO_2000: i32 = 10_957;
-const MICROS_TO_2000: i64 = 946_684_800_000_000;
+pub(super) const DAYS_TO_2000: i32 = 10_957;
+pub(super) const MICROS_TO_2000: i64 = 946_684_800_000_000;
 const MICROS_A_DAY: i64 = 86_400_000_000;
 
 /// A column that is being made.

@@ -2,6 +2,7 @@
 
 use tokio_postgres::Client;
 use tokio_postgres::Statement;
+use tokio_postgres::types::Type;
 
 use super::connect::Session;
 use super::failure;
@@ -24,6 +25,10 @@ pub struct Described {
     pub columns: Vec<Column>,
     /// Whether the server can be asked for some of the columns only.
     pub(super) foldable: bool,
+    /// Whether its rows are just there, and are not computed as those of a query or a view are.
+    pub(super) is_stored: bool,
+    /// Whether the server keeps text as it is sent.
+    pub(super) is_utf8: bool,
 }
 
 /// A column of it.
@@ -36,6 +41,8 @@ pub struct Column {
     /// The type as the server names it, and what the column adds to it.
     pub(super) type_name: String,
     pub(super) modifier: i32,
+    /// The type as which the server compares it just as we do.
+    pub(super) compared: Option<Type>,
 }
 
 /// Asks the server for the columns of `rows`. Nothing is read. Blocks.
@@ -85,13 +92,14 @@ async fn described(
             Err(error) => return Err(failure::undescribed(server, &error, None)),
         },
     };
+    let (is_stored, is_utf8) = kept(client, server, rows).await?;
     let rows = match rows {
         SqlRows::Table { schema: None, table } => {
             SqlRows::Table { schema: schema(client, server, table).await?, table: table.clone() }
         }
         rows => rows.clone(),
     };
-    Ok(Described { server: server.clone(), rows, columns, foldable })
+    Ok(Described { server: server.clone(), rows, columns, foldable, is_stored, is_utf8 })
 }
 
 pub(super) fn columns(statement: &Statement) -> Vec<Column> {
@@ -100,6 +108,7 @@ pub(super) fn columns(statement: &Statement) -> Vec<Column> {
         found: types::found(column.type_(), column.type_modifier()),
         type_name: column.type_().to_string(),
         modifier: column.type_modifier(),
+        compared: types::compared(column.type_(), column.type_modifier()),
     };
     statement.columns().iter().map(column).collect()
 }
@@ -116,5 +125,26 @@ async fn schema(
     let row = client.query_opt(SCHEMA, &[&select::quoted(table)]).await;
     let row = row.map_err(|error| failure::undescribed(server, &error, None))?;
     let found = row.map(|row| row.try_get(0)).transpose();
+    found.map_err(|error| failure::undescribed(server, &error, None))
+}
+
+/// Whether the rows are those of a table with nothing but tables below it, and whether the database is in UTF-8.
+async fn kept(
+    client: &Client,
+    server: &Server,
+    rows: &SqlRows,
+) -> Result<(bool, bool), StorageError> {
+    const KEPT: &str = "WITH RECURSIVE part AS ( \
+            SELECT pg_catalog.to_regclass($1)::pg_catalog.oid AS oid \
+            UNION SELECT below.inhrelid FROM pg_catalog.pg_inherits AS below JOIN part ON below.inhparent = part.oid) \
+        SELECT pg_catalog.bool_and(class.oid IS NOT NULL AND class.relkind IN ('r', 'p', 'm')), \
+            pg_catalog.current_setting('server_encoding') = 'UTF8' \
+        FROM part LEFT JOIN pg_catalog.pg_class AS class ON class.oid = part.oid";
+    let name = match rows {
+        SqlRows::Table { .. } => Some(select::table(rows)),
+        SqlRows::Query(_) => None,
+    };
+    let row = client.query_one(KEPT, &[&name]).await;
+    let found = row.and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
     found.map_err(|error| failure::undescribed(server, &error, None))
 }

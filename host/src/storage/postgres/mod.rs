@@ -4,6 +4,7 @@
 //! No caller has to be in a runtime, nor out of one: each connection has a thread of its own.
 
 mod arrays;
+mod asking;
 mod cells;
 mod connect;
 mod describe;
@@ -17,6 +18,7 @@ mod thread;
 mod tls;
 mod types;
 
+pub use self::asking::Where;
 pub use self::describe::Column;
 pub use self::describe::Described;
 pub use self::describe::describe;

@@ -84,6 +84,28 @@ impl<'a> Numeric<'a> {
     }
 }
 
+/// A decimal with `scale` digits after the point, as the server takes it. `None` where it has more groups than are counted.
+pub(super) fn encoded(unscaled: i128, scale: u8) -> Option<Vec<u8>> {
+    let shown = usize::from(scale);
+    let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = shown + 1);
+    let (before, after) = digits.split_at(digits.len() - shown);
+    // Groups are counted from the point.
+    let before = format!("{before:0>width$}", width = before.len().next_multiple_of(4));
+    let after = format!("{after:0<width$}", width = shown.next_multiple_of(4));
+    let group = |group: &[u8]| group.iter().fold(0, |n, digit| 10 * n + u16::from(digit - b'0'));
+    let groups = before.as_bytes().chunks(4).chain(after.as_bytes().chunks(4)).map(group);
+    let groups: Vec<u16> = groups.collect();
+    // Zeros at both ends are not sent.
+    let begin = groups.iter().take_while(|group| **group == 0).count();
+    let end = groups.iter().rposition(|group| *group != 0).map_or(begin, |last| last + 1);
+    let sent = &groups[begin..end];
+    let weight = i16::try_from(before.len() / 4).ok()? - 1 - i16::try_from(begin).ok()?;
+    let weight = if sent.is_empty() { 0 } else { weight };
+    let sign = if unscaled < 0 { NEGATIVE } else { 0 };
+    let header = [u16::try_from(sent.len()).ok()?, weight.cast_unsigned(), sign, u16::from(scale)];
+    Some(header.iter().chain(sent).flat_map(|word| word.to_be_bytes()).collect())
+}
+
 const TOO_LONG: &str = "it has more digits before the point";
 const TOO_FINE: &str = "it has more digits after the point";
 
@@ -185,5 +207,23 @@ mod tests {
         for bad in [&good[..7], &good[..11], &sent(0, 0, 0, &[10_000])] {
             assert!(Numeric::read(bad).is_none(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_is_encoded_is_read_again() {
+        for unscaled in
+            [0, 1, -1, 9, 10_000, -10_000, 123_456_789, 10_i128.pow(37), -(10_i128.pow(38) - 1)]
+        {
+            for scale in [0, 1, 2, 3, 4, 5, 9, 38] {
+                let raw = encoded(unscaled, scale).unwrap();
+                let numeric = Numeric::read(&raw).unwrap();
+                let scale = i8::try_from(scale).unwrap();
+                assert_eq!(numeric.unscaled(38, scale), Ok(unscaled), "{unscaled} {scale}");
+                assert!(numeric.all().next().is_none_or(|group| group != 0), "{unscaled} {scale}");
+            }
+        }
+        assert_eq!(encoded(150, 2).unwrap(), sent(0, 0, 2, &[1, 5000]));
+        assert_eq!(encoded(-1234, 6).unwrap(), sent(-1, NEGATIVE, 6, &[12, 3400]));
+        assert_eq!(encoded(0, 3).unwrap(), sent(0, 0, 3, &[]));
     }
 }

@@ -21,8 +21,8 @@ use futures::future::Either;
 use futures::future::select;
 use tokio::sync::oneshot;
 use tokio_postgres::Client;
-use tokio_postgres::types::ToSql;
 
+use super::asking::Where;
 use super::connect::Session;
 use super::describe;
 use super::describe::Column;
@@ -46,6 +46,8 @@ pub struct Reading {
     pub described: Arc<Described>,
     /// Its columns that are read, by place, in the order wanted: how each is decoded, and what it is made then. None counts rows.
     pub wanted: Vec<(usize, Cell, FieldRef)>,
+    /// What the server is asked to leave out: rows for which this is not true.
+    pub asked: Where,
     /// The snapshot that is read; one of its own where nobody else reads the same rows.
     pub snapshot: Option<Arc<Snapshot>>,
     /// The most rows of a batch, from 1. Long values end batches earlier.
@@ -187,10 +189,16 @@ async fn stream(
         imported.map_err(|error| failure::failed(server, "read it as other readers do", &error))?;
     }
     let Asked { statement, due, places } = asked(reading);
-    let statement = client.prepare(&statement).await.map_err(unread)?;
+    let mut statement = client.prepare(&statement).await.map_err(unread)?;
     unchanged(reading, &due, &describe::columns(&statement))?;
-    let none = Vec::<&(dyn ToSql + Sync)>::new();
-    let mut sent = pin!(client.query_raw(&statement, none).await.map_err(unread)?);
+    // The columns stay as they are now until the transaction ends.
+    if let Some(narrower) = narrower(reading, &due) {
+        let types = reading.asked.types();
+        statement = client.prepare_typed(&narrower, &types).await.map_err(unread)?;
+        unchanged(reading, &due, &describe::columns(&statement))?;
+    }
+    let values = reading.asked.values();
+    let mut sent = pin!(client.query_raw(&statement, values).await.map_err(unread)?);
     let mut batch = Making::new(reading, places);
     while let Some(row) = sent.try_next().await.map_err(unread)? {
         batch.push(&row)?;
@@ -229,6 +237,14 @@ fn asked(reading: &Reading) -> Asked<'_> {
     }
     let places = reading.wanted.iter().map(|(place, ..)| *place).collect();
     Asked { statement: statements::all(rows), due: columns.iter().collect(), places }
+}
+
+/// The statement with what the server is asked to leave out.
+fn narrower(reading: &Reading, due: &[&Column]) -> Option<String> {
+    let Described { rows, is_stored, .. } = &*reading.described;
+    let condition = reading.asked.sql()?;
+    let columns = due.iter().map(|column| column.name.as_str());
+    Some(statements::only_where(rows, columns, *is_stored, &condition))
 }
 
 /// Columns may have changed since they were described.

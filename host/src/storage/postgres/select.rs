@@ -16,12 +16,33 @@ pub(super) fn only<'a>(rows: &SqlRows, columns: impl IntoIterator<Item = &'a str
     format!("SELECT {} FROM {}", columns.join(", "), table(rows))
 }
 
+/// The same of the rows for which the condition is true. One that names columns of rows that are computed is applied to what the
+/// server would have sent, and not before: a query may divide by what it has left out.
+pub(super) fn only_where<'a>(
+    rows: &SqlRows,
+    columns: impl IntoIterator<Item = &'a str>,
+    is_stored: bool,
+    condition: &str,
+) -> String {
+    let columns: Vec<_> = columns.into_iter().map(quoted).collect();
+    let columns = columns.join(", ");
+    let from = table(rows);
+    if is_stored {
+        return format!("SELECT {columns} FROM {from} WHERE {condition}");
+    }
+    // Postgres moves no condition past an OFFSET.
+    format!(
+        "SELECT {columns} FROM (SELECT {columns} FROM {from} OFFSET 0) AS source WHERE {condition}"
+    )
+}
+
 /// All columns of the rows as those of a table: what `only` asks, which not every query allows.
 pub(super) fn folded(rows: &SqlRows) -> String {
     format!("SELECT * FROM {}", table(rows))
 }
 
-fn table(rows: &SqlRows) -> String {
+/// What stands after FROM.
+pub(super) fn table(rows: &SqlRows) -> String {
     match rows {
         SqlRows::Table { schema: Some(schema), table } => {
             format!("{}.{}", quoted(schema), quoted(table))

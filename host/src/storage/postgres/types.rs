@@ -169,6 +169,24 @@ pub(super) fn found(data_type: &Type, modifier: i32) -> Found {
     Found::Exact(cell)
 }
 
+/// The type as which a column is compared by the server just as by us. None of floats, whose NaN is an order of its own; of what is
+/// text to us alone (`uuid`, `json`, enumerations); of text that is equal to more, or orders otherwise (`char(n)`, `citext`, `name`).
+pub(super) fn compared(data_type: &Type, modifier: i32) -> Option<Type> {
+    match *data_type {
+        Type::BOOL
+        | Type::INT2
+        | Type::INT4
+        | Type::INT8
+        | Type::DATE
+        | Type::TIMESTAMP
+        | Type::TIMESTAMPTZ
+        | Type::TEXT => Some(data_type.clone()),
+        Type::VARCHAR => Some(Type::TEXT),
+        Type::NUMERIC => decimal(modifier).map(|_| Type::NUMERIC),
+        _ => None,
+    }
+}
+
 /// The decimal that holds each value of `numeric(precision, scale)`; scales may be negative, or greater than the precision.
 fn decimal(modifier: i32) -> Option<Cell> {
     let packed = modifier.checked_sub(4).filter(|packed| *packed >= 0)?;

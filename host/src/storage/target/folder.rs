@@ -39,6 +39,16 @@ pub struct Survey {
     pub other_data: Vec<PathBuf>,
     /// Hidden files, links, and whatever else is not ours.
     pub others: Vec<PathBuf>,
+    /// Those of them that are visible links to files of the format, or to folders: readers follow them.
+    pub links: Vec<PathBuf>,
+}
+
+impl Survey {
+    /// Whether a reader finds a table there, with these manifests.
+    #[must_use]
+    pub fn is_table(&self, manifests: &[Manifest], counted: &[SourceFile]) -> bool {
+        manifest::is_table(manifests, counted) || !self.links.is_empty()
+    }
 }
 
 /// Looks through a folder. Manifests and staging folders of ours are passed over; links are not followed.
@@ -74,6 +84,9 @@ fn walk(
         if kind.is_dir() {
             walk(&path, endings, false, visible, found)?;
         } else if !visible || !kind.is_file() {
+            if visible && kind.is_symlink() && is_followed(&path, endings.stripped_from(&name)) {
+                found.links.push(path.clone());
+            }
             found.others.push(path);
         } else if endings.stripped_from(&name).is_some() {
             found.data.push(SourceFile::look(path)?);
@@ -82,6 +95,12 @@ fn walk(
         }
     }
     Ok(())
+}
+
+/// Whether a reader finds data behind a link: a file of the format, by its name, or a folder.
+fn is_followed(link: &Path, of_format: Option<&str>) -> bool {
+    // One that leads nowhere leads to no data.
+    fs::metadata(link).is_ok_and(|facts| facts.is_dir() || of_format.is_some())
 }
 
 /// A folder that is to hold flat files.
@@ -124,7 +143,7 @@ pub(super) fn inspect(folder: &Address, format: &WriteFormat) -> Result<TargetSt
     };
     let foreign = [found.others.as_slice(), found.other_data.as_slice()].concat();
     Ok(TargetState::Folder(FolderFacts {
-        is_table: manifest::is_table(&manifests, &found.data),
+        is_table: found.is_table(&manifests, &found.data),
         schema,
         split: newest.map(split),
         rows: rows(path, format, &found.data, &manifests)?,

@@ -34,8 +34,11 @@ pub(super) enum Goes {
     Nothing,
     /// Nothing goes and nothing comes: the target was to be made, and is there.
     Skipped,
-    /// The folder with all that is in it; `None` where it is not there.
-    Folder(Option<Survey>),
+    /// The folder with all that is in it; nothing where it is not there. A file that was there may count only since: the runs tell.
+    Folder {
+        found: Option<Survey>,
+        runs: Vec<RunId>,
+    },
     /// These files.
     Files(Vec<SourceFile>),
     /// All files that count in a store, and the runs that they are of: it has no folder to put in the place of another.
@@ -52,6 +55,13 @@ pub(super) struct Seen {
     pub(super) found: Option<Survey>,
 }
 
+impl Seen {
+    /// The runs whose rows count.
+    fn runs(&self) -> Vec<RunId> {
+        self.manifests.current.iter().map(|manifest| manifest.run_id.clone()).collect()
+    }
+}
+
 /// How many names an error lists.
 const NAMES_MAX: usize = 5;
 
@@ -62,11 +72,11 @@ impl Waiting {
         let path = folder.shown();
         let Some(part) = self.part()? else {
             return Ok(match (&target.change, folder) {
-                (TableChange::Replace { .. }, Address::Disk(_)) => Goes::Folder(seen.found.clone()),
+                (TableChange::Replace { .. }, Address::Disk(_)) => {
+                    Goes::Folder { found: seen.found.clone(), runs: seen.runs() }
+                }
                 (TableChange::Replace { .. }, Address::Store(_)) => {
-                    let manifests = seen.manifests.current.iter();
-                    let runs = manifests.map(|manifest| manifest.run_id.clone()).collect();
-                    Goes::All { files: self.counted(seen), runs }
+                    Goes::All { files: self.counted(seen), runs: seen.runs() }
                 }
                 (TableChange::Create { if_exists }, _) => self.made(seen, *if_exists)?,
                 // `fit` lets no merge pass.
@@ -196,7 +206,7 @@ impl Waiting {
         });
         let files: Vec<_> = files.collect();
         let (removed, replaced_runs) = match goes {
-            Goes::Nothing | Goes::Skipped | Goes::Folder(_) => (&[][..], &[][..]),
+            Goes::Nothing | Goes::Skipped | Goes::Folder { .. } => (&[][..], &[][..]),
             Goes::Files(files) => (files.as_slice(), &[][..]),
             Goes::All { files, runs } => (files.as_slice(), runs.as_slice()),
         };
@@ -207,7 +217,7 @@ impl Waiting {
             destination: run.destination.clone(),
             started_at: run.started_at,
             format: format.name().to_owned(),
-            replaced: matches!(goes, Goes::Folder(_) | Goes::All { .. }),
+            replaced: matches!(goes, Goes::Folder { .. } | Goes::All { .. }),
             rows: files.iter().map(|file| file.rows).sum(),
             bytes: files.iter().map(|file| file.bytes).sum(),
             columns: manifest::columns(&self.staged.landing),

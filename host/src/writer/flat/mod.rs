@@ -154,33 +154,32 @@ impl Waiting {
     async fn prepared(&self) -> Result<(Goes, Counts), WriteError> {
         let rows = self.staged.rows;
         guard_empty(&self.place.target, rows)?;
-        let state = self.fits().await?;
+        self.fits().await?;
         if let Some(counts) = self.made_before()? {
             return Ok((Goes::Nothing, counts));
         }
         let seen = self.look()?;
         let goes = self.goes(&seen)?;
-        let rows_deleted = match (&goes, state) {
-            (Goes::Skipped, _) => return Ok((goes, unchanged(rows))),
-            (Goes::Nothing, _) => Some(0),
-            (Goes::Folder(_), TargetState::Folder(folder)) => folder.rows,
-            (Goes::Folder(_), _) => Some(0),
-            (Goes::Files(files) | Goes::All { files, .. }, _) => self.rows(&seen, files)?,
+        let rows_deleted = match &goes {
+            Goes::Skipped => return Ok((goes, unchanged(rows))),
+            Goes::Nothing => Some(0),
+            Goes::Folder { .. } => self.rows(&seen, &self.counted(&seen))?,
+            Goes::Files(files) | Goes::All { files, .. } => self.rows(&seen, files)?,
         };
         let counts =
             Counts { rows_written: rows, rows_inserted: rows, rows_deleted, ..Counts::default() };
         Ok((goes, counts))
     }
 
-    /// What is there, if the staged rows are still like it.
-    async fn fits(&self) -> Result<TargetState, WriteError> {
+    /// Whether the staged rows are still like what is there.
+    async fn fits(&self) -> Result<(), WriteError> {
         let Target { address, format, .. } = &self.place.target;
         let facts = target::inspect(address, format).await?;
         let at = problem::Place::field(address.shown().display().to_string(), "");
         let landing =
             target::fit(&facts, &self.place.target.ask(), &at).map_err(WriteError::Refused)?;
         match landing.rows == self.staged.landing {
-            true => Ok(facts.state),
+            true => Ok(()),
             false => Err(self.conflict("its columns have changed while rows were staged")),
         }
     }
@@ -245,7 +244,7 @@ impl FlatPrepared {
     fn land(&self, folder: &Path) -> Result<Commit, WriteError> {
         let Self { waiting, counts, goes } = self;
         let target = &waiting.place.target;
-        if !matches!(goes, Goes::Folder(_)) {
+        if !matches!(goes, Goes::Folder { .. }) {
             sync::make_folder(folder)?;
         }
         let lock = lock(folder);
@@ -266,7 +265,7 @@ impl FlatPrepared {
             _ => return Err(waiting.conflict("its files have changed since they were judged")),
         }
         let done = match goes {
-            Goes::Folder(_) => waiting.swap(folder, goes),
+            Goes::Folder { .. } => waiting.swap(folder, goes),
             Goes::Nothing | Goes::Skipped | Goes::Files(_) | Goes::All { .. } => {
                 waiting.put(folder, goes)
             }
@@ -275,11 +274,11 @@ impl FlatPrepared {
         // The manifest decides; with it in place only the last sync can have failed, or the removal of what it replaces.
         match manifest::find(&waiting.place.folder, &target.run.run_id) {
             Ok(None) => {
-                if !matches!(goes, Goes::Folder(_)) {
+                if !matches!(goes, Goes::Folder { .. }) {
                     waiting.remove_leftovers(folder)?;
                 }
                 match goes {
-                    Goes::Folder(None) if folder.exists() => {
+                    Goes::Folder { found: None, .. } if folder.exists() => {
                         Err(waiting.conflict("somebody else has made it since it was judged"))
                     }
                     _ => Err(error.into()),

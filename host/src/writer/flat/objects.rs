@@ -16,6 +16,7 @@ use super::unknown;
 use crate::storage::StorageError;
 use crate::storage::listing::SourceFile;
 use crate::storage::manifest;
+use crate::storage::manifest::Manifest;
 use crate::storage::manifest::Put;
 use crate::storage::manifest::Slot;
 use crate::storage::store::StoreAddress;
@@ -39,7 +40,7 @@ impl FlatPrepared {
                 return Ok(Commit::AlreadyApplied(None));
             }
             // Somebody may have replaced all there was by rows with other columns.
-            let _ = waiting.fits().await?;
+            waiting.fits().await?;
             let seen = waiting.look()?;
             match waiting.goes(&seen)? {
                 Goes::Skipped => return Ok(Commit::Skipped),
@@ -47,7 +48,7 @@ impl FlatPrepared {
                 _ => return Err(waiting.conflict("its files have changed since they were judged")),
             }
             // A number counts for what goes only as long as all that went before is gone.
-            remove(place, waiting.leftovers(&seen))?;
+            remove(place, waiting.replaced(&seen))?;
             let slot = match &target.change {
                 TableChange::Append {} => Slot::Run,
                 TableChange::Create { .. }
@@ -55,11 +56,13 @@ impl FlatPrepared {
                 | TableChange::Merge(_) => Slot::Replacing(seen.manifests.next),
             };
             match waiting.manifest(goes).put(place, slot) {
-                Ok(Put::Landed) => return self.landed(place),
+                Ok(Put::Landed) => return self.landed(place, &seen),
                 Ok(Put::Taken) => {}
                 // The manifest decides.
                 Err(error) => match manifest::find(&waiting.place.folder, &target.run.run_id) {
-                    Ok(Some(_)) => return self.landed(place),
+                    Ok(Some(found)) if waiting.is_own(&found) => return self.landed(place, &seen),
+                    // That of an earlier try has come after all: the next look finds it.
+                    Ok(Some(_)) => {}
                     // It may come yet, and would name files that are deleted by then.
                     Ok(None) if is_unanswered(&error) => return Err(unknown(target, error)),
                     Ok(None) => return Err(error.into()),
@@ -71,11 +74,13 @@ impl FlatPrepared {
     }
 
     /// What is left to do when the manifest is there.
-    fn landed(&self, place: &StoreAddress) -> Result<Commit, WriteError> {
+    fn landed(&self, place: &StoreAddress, seen: &Seen) -> Result<Commit, WriteError> {
         let gone = match &self.goes {
-            Goes::Nothing | Goes::Skipped | Goes::Folder(_) => Ok(()),
+            Goes::Nothing | Goes::Skipped | Goes::Folder { .. } => Ok(()),
             Goes::Files(files) | Goes::All { files, .. } => remove(place, files),
         };
+        // Only now: until this manifest is there, that of an earlier try may come yet, and would name them.
+        let gone = gone.and_then(|()| remove(place, self.waiting.of_earlier_tries(seen)));
         // Who does not look at manifests would see the old rows beside the new ones: a retry removes them.
         gone.map_err(|error| unknown(&self.waiting.place.target, error))?;
         Ok(Commit::Applied(self.counts, None))
@@ -83,13 +88,18 @@ impl FlatPrepared {
 }
 
 impl Waiting {
-    /// What runs have left that died: files of an earlier try of this one, and what others have replaced.
-    fn leftovers<'a>(&self, seen: &'a Seen) -> Vec<&'a SourceFile> {
+    /// Files that earlier tries of this run have left.
+    fn of_earlier_tries<'a>(&self, seen: &'a Seen) -> Vec<&'a SourceFile> {
         let folder = self.place.folder.shown();
         let own: HashSet<PathBuf> =
             self.staged.files.iter().map(|file| folder.join(&file.path)).collect();
-        let earlier = self.of_this_run(seen).into_iter().filter(|file| !own.contains(&file.path));
-        earlier.chain(self.replaced(seen)).collect()
+        self.of_this_run(seen).into_iter().filter(|file| !own.contains(&file.path)).collect()
+    }
+
+    /// Whether the manifest is of this try.
+    fn is_own(&self, manifest: &Manifest) -> bool {
+        let (named, staged) = (&manifest.files, &self.staged.files);
+        named.iter().map(|file| &file.path).eq(staged.iter().map(|file| &file.path))
     }
 }
 

@@ -44,7 +44,8 @@ pub(super) fn landed_before(target: &Target, folder: &Address) -> Result<bool, W
 impl Waiting {
     /// What a run does that makes the target: nothing goes, or it is there already.
     pub(super) fn made(&self, seen: &Seen, if_exists: IfExists) -> Result<Goes, WriteError> {
-        let is_there = manifest::is_table(&seen.manifests.current, &self.counted(seen));
+        let (manifests, counted) = (&seen.manifests.current, self.counted(seen));
+        let is_there = seen.found.as_ref().is_some_and(|found| found.is_table(manifests, &counted));
         match (is_there, if_exists) {
             (false, _) => Ok(Goes::Nothing),
             (true, IfExists::Skip) => Ok(Goes::Skipped),

@@ -28,7 +28,7 @@ impl Waiting {
         sync::sync_branches(moved.iter().map(PathBuf::as_path), folder)?;
         self.manifest(goes).write(folder)?;
         match goes {
-            Goes::Nothing | Goes::Skipped | Goes::Folder(_) => Ok(()),
+            Goes::Nothing | Goes::Skipped | Goes::Folder { .. } => Ok(()),
             Goes::Files(files) | Goes::All { files, .. } => remove_files(folder, files),
         }
     }

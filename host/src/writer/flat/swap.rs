@@ -22,7 +22,7 @@ impl Waiting {
     pub(super) fn swap(&self, folder: &Path, goes: &Goes) -> Result<(), StorageError> {
         let new = beside(folder, &self.place.target);
         // As it was judged: what somebody has made since is no longer what may go.
-        let there = !matches!(goes, Goes::Folder(None));
+        let there = !matches!(goes, Goes::Folder { found: None, .. });
         let staged = self.staged.root.shown();
         if there {
             manifest::keep_past(folder, staged)?;

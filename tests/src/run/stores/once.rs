@@ -223,3 +223,36 @@ fn a_lost_answer_about_a_new_target_makes_it_once() {
     let loss = Loss { then: Some("_wasmhost"), ..once("_wasmhost", Fault::Dropped) };
     check_loss(&proxy, loss, 4);
 }
+
+#[test]
+fn a_manifest_that_comes_while_its_run_is_tried_again_keeps_its_rows() {
+    let proxy = Proxy::start();
+    for load in [NEW, OR_NOTHING, "load_type: append", "load_type: overwrite"] {
+        let bucket = bucket();
+        let lossy = connection(&bucket, proxy.port);
+        let stage = stage(&[
+            ("f.yaml", &flow(&lossy, &format!("path: t, {CSV}, {load}"))),
+            ("in.csv", FIRST),
+        ]);
+        let late = Loss {
+            method: "PUT",
+            path: "_wasmhost",
+            nth: 1,
+            lasts: true,
+            then: None,
+            fault: Fault::Late,
+        };
+        proxy.lose(Some(late));
+        let (code, _, said) = stage.run("f.yaml", &["--run-id", "first"]);
+        assert!(proxy.lose(None) > 0, "{load}");
+        assert_eq!(code, 4, "{load}: {said}");
+        // Its manifest is not there when the second try looks, and is when that puts its own.
+        let (code, evidence, said) = stage.run("f.yaml", &["--run-id", "first"]);
+        let outcome = evidence["destinations"][0]["outcome"].as_str().unwrap();
+        assert_eq!((code, outcome), (0, "already_committed"), "{load}: {said}");
+        let direct = connection(&bucket, server::port());
+        assert_eq!(keys_and_values(&stage, &direct), ["1|a", "2|b", "3|c"], "{load}");
+        let keys = server::keys(&bucket);
+        assert_eq!(keys.len(), 2, "{load}: {keys:?}");
+    }
+}

@@ -28,6 +28,8 @@ pub(super) enum Fault {
     Dropped,
     /// The store acts; its answer ends in the middle of its body.
     Cut,
+    /// The connection ends without an answer; the store sees the request when the next one for the same object comes, before that.
+    Late,
 }
 
 /// A request that is lost: the `nth` of a method, any where it is empty, whose path has this in it, from 1; all of them from there on
@@ -58,6 +60,8 @@ struct State {
     signers: BTreeSet<String>,
     /// The tokens of temporary credentials that came along.
     tokens: BTreeSet<String>,
+    /// What the store has not seen yet: the object, and the request.
+    late: Option<(String, Vec<u8>)>,
 }
 
 impl Proxy {
@@ -82,7 +86,7 @@ impl Proxy {
     pub(super) fn lose(&self, loss: Option<Loss>) -> usize {
         let mut state = self.state.lock().unwrap();
         let lost = state.lost;
-        *state = State { loss, ..State::default() };
+        *state = State { loss, late: state.late.take(), ..State::default() };
         lost
     }
 
@@ -161,24 +165,38 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     if fault == Some(Fault::Swallowed) {
         return Ok(());
     }
-    let mut store = TcpStream::connect(("127.0.0.1", server::port()))?;
     let kept = head.lines().filter(|line| {
         let name = line.split(':').next().unwrap_or_default();
         !line.is_empty() && !name.eq_ignore_ascii_case("connection")
     });
     let head = kept.fold(String::new(), |head, line| head + line + "\r\n");
-    store.write_all((head + "Connection: close\r\n\r\n").as_bytes())?;
-    store.write_all(&body)?;
-    let mut answer = Vec::new();
-    store.read_to_end(&mut answer)?;
+    let request = [(head + "Connection: close\r\n\r\n").as_bytes(), &body].concat();
+    if fault == Some(Fault::Late) {
+        state.lock().unwrap().late = Some((path, request));
+        return Ok(());
+    }
+    let late = state.lock().unwrap().late.take_if(|(late, _)| method == "PUT" && *late == path);
+    if let Some((_, request)) = late {
+        let _ = answered(&request)?;
+    }
+    let answer = answered(&request)?;
     match fault {
         Some(Fault::AnsweredWrong) => {
             client.write_all(format!("HTTP/1.1 500 Internal Server Error\r\n{NOTHING}").as_bytes())
         }
         Some(Fault::Dropped) => Ok(()),
         Some(Fault::Cut) => client.write_all(&answer[..answer.len() - answer.len().min(20)]),
-        Some(Fault::Refused | Fault::Forbidden | Fault::Swallowed) | None => {
+        Some(Fault::Refused | Fault::Forbidden | Fault::Swallowed | Fault::Late) | None => {
             client.write_all(&answer)
         }
     }
+}
+
+/// What the store answers.
+fn answered(request: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut store = TcpStream::connect(("127.0.0.1", server::port()))?;
+    store.write_all(request)?;
+    let mut answer = Vec::new();
+    store.read_to_end(&mut answer)?;
+    Ok(answer)
 }
