@@ -23,6 +23,12 @@ pub fn is_region(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
+/// Whether a text can name a tenant: an identifier or a domain, which is a part of an address.
+#[must_use]
+pub fn is_tenant(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +82,9 @@ mod tests {
             assert!(!is_region(bad), "{bad}");
         }
         assert!(is_region("eu-west-1") && is_region("auto"));
+        for bad in ["", "a b", "a/b", "é"] {
+            assert!(!is_tenant(bad), "{bad}");
+        }
+        assert!(is_tenant("contoso.onmicrosoft.com") && is_tenant("72f988bf-86f1"));
     }
 }

@@ -90,6 +90,7 @@ pub use self::date_folders::ByDate;
 pub use self::date_folders::DateFolders;
 pub use self::endpoint::is_endpoint;
 pub use self::endpoint::is_region;
+pub use self::endpoint::is_tenant;
 pub use self::formats::*;
 pub use self::load::*;
 pub use self::location::Location;

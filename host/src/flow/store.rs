@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::blocks::STORAGE;
 use super::endpoint::is_endpoint;
 use super::endpoint::is_region;
+use super::endpoint::is_tenant;
 use super::open::Fields;
 use super::open::Found;
 use super::report::Report;
@@ -170,6 +171,13 @@ pub(super) fn settings(
         let what = format!("`{region}` is no name of a region");
         let hint = "write it as the service does: `eu-west-1`";
         report.add_hint(Code::WrongValue, &fields.key_of("region"), what, hint);
+    }
+    if let Some(tenant) = options.get(&StoreOption::TenantId)
+        && !is_tenant(tenant.reveal())
+    {
+        let what = format!("`{tenant}` is no tenant");
+        let hint = "write its identifier, or its domain";
+        report.add_hint(Code::WrongValue, &fields.key_of("tenant_id"), what, hint);
     }
     let flag = |name| fields.flag(name).map(|flag| flag.value);
     let plain = flag("use_ssl") == Some(false);

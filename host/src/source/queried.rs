@@ -159,9 +159,10 @@ fn narrowed(described: &Described, filter: Option<&Filter>) -> (Where, Option<St
     let mut narrowed = Where::default();
     let mut asked = Vec::new();
     let Some(filter) = filter else { return (narrowed, None) };
-    // A column that `schema_hints` makes another of compares otherwise.
+    // A column that `schema_hints` makes another of compares otherwise, and one that the whole filter has no need of may not be read.
     let place = |at: usize| {
         let field = filter.column(at);
+        filter.reads().find(|read| read.name() == field.name())?;
         let place = described.columns.iter().position(|column| column.name == *field.name())?;
         match &described.columns[place].found {
             Found::Exact(cell) if cell.data_type() == *field.data_type() => Some(place),

@@ -390,3 +390,33 @@ fn random_filters_leave_the_same_rows_whatever_the_server_leaves_out() {
     }
     assert!(asked_of > 60 && spared > 20_000, "hardly anything was asked: {asked_of}, {spared}");
 }
+
+#[test]
+fn a_part_over_columns_that_nobody_reads_is_not_asked() {
+    server().does(
+        "CREATE SCHEMA unread; CREATE TABLE unread.t (a int4, b int4); INSERT INTO unread.t VALUES (1, 1), (2, 2), (1, 3);
+         CREATE VIEW unread.v AS SELECT * FROM unread.t",
+    );
+    for rows in [
+        table("unread", "t"),
+        table("unread", "v"),
+        SqlRows::Query("SELECT * FROM unread.t".to_owned()),
+    ] {
+        // The whole has no need of `b`, since it says less than its parts.
+        for (filter, right) in
+            [("b = 1 AND false", 0), ("a = 1 AND (a = 1 OR b = 2)", 2), ("a = 1 AND b = 3", 1)]
+        {
+            let own = filtered(&source(rows.clone()), filter);
+            let found =
+                Rows::discover(&Source { columns: Some(vec![column("a")]), ..own }).unwrap();
+            let mut read = Rows::open(found, 100).only(&["a".to_owned()]);
+            let mut came = 0;
+            while let Some(batch) =
+                read.next_batch().unwrap_or_else(|error| panic!("{filter}: {error}"))
+            {
+                came += batch.rows.num_rows();
+            }
+            assert_eq!(came, right, "{filter} of {rows:?}");
+        }
+    }
+}

@@ -70,8 +70,9 @@ impl Within {
         let Self { target, asked, real } = self;
         let (Manifests { current, .. }, found) = match beside(target, &mut list) {
             // Anybody's folder may be above plain files, and none of theirs is what it tells of.
-            Err(_) if target.shown() != real && !list()?.iter().any(is_ours) => {
-                return Ok((list()?, 0));
+            Err(error) if target.shown() != real && is_of_manifests(&error) => {
+                let found = list()?;
+                return if found.iter().any(is_ours) { Err(error) } else { Ok((found, 0)) };
             }
             Err(error) => return Err(error),
             Ok(seen) => seen,
@@ -135,6 +136,17 @@ fn in_store(place: &StoreAddress, base: Option<&Location>) -> Result<Option<With
         }
     }
     Ok(None)
+}
+
+/// Whether manifests are there that say nothing to us, or must not be looked at; nothing has failed.
+fn is_of_manifests(error: &StorageError) -> bool {
+    match error {
+        StorageError::Data { .. } => true,
+        StorageError::Io { source, .. } => source.kind() == ErrorKind::PermissionDenied,
+        StorageError::Missing { .. }
+        | StorageError::Refused { .. }
+        | StorageError::Library { .. } => false,
+    }
 }
 
 /// Whether a run of ours has made the file.

@@ -31,6 +31,7 @@ use crate::flow::StoreOption;
 use crate::flow::StoreSettings;
 use crate::flow::is_endpoint;
 use crate::flow::is_region;
+use crate::flow::is_tenant;
 
 /// Why a store cannot be opened, and the way out.
 #[derive(Debug, Clone)]
@@ -101,6 +102,17 @@ fn verify<K: FromStr + PartialEq>(
     })
 }
 
+/// Refuses what has to go out in a header as it is, and cannot: the client panics about it.
+fn goes_out(what: &str, value: &str) -> Result<(), Unusable> {
+    if value.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
+        return Ok(());
+    }
+    Err(Unusable {
+        what: format!("{what} has a character in it that no request can carry"),
+        hint: "see `storage` of the connection, the environment and the profile".to_owned(),
+    })
+}
+
 /// Whether requests go without credentials: as the connection says or its credentials tell, and else as the environment has it, whose word
 /// is taken out where it is not asked for.
 fn is_anonymous<K: PartialEq>(
@@ -119,6 +131,9 @@ fn is_anonymous<K: PartialEq>(
 
 /// What is said of an endpoint that is none.
 const NO_ENDPOINT: (&str, &str) = ("no address", "write `https://host:port`");
+
+/// What is wrong with a tenant.
+const NO_TENANT: (&str, &str) = ("no tenant", "write its identifier, or its domain");
 
 /// What is said of a region that is none.
 const NO_REGION: (&str, &str) =
@@ -164,8 +179,9 @@ fn s3(
             _ => {}
         }
     }
+    // Of two spellings of one word in the environment the client takes the last.
     let first = |one, other| {
-        let found = |wanted| keys.iter().find(|(key, _)| *key == wanted);
+        let found = |wanted| keys.iter().rev().find(|(key, _)| *key == wanted);
         found(one).or_else(|| found(other))
     };
     if let Some(endpoint) = first(Key::S3Endpoint, Key::Endpoint) {
@@ -175,6 +191,12 @@ fn s3(
         let machines = [Key::StsEndpoint, Key::ContainerCredentialsFullUri, Key::MetadataEndpoint];
         for endpoint in keys.iter().filter(|(key, _)| machines.contains(key)) {
             verify("AWS_", endpoint, is_endpoint, NO_ENDPOINT)?;
+        }
+        // The client puts the container's host before it.
+        let is_path = |path: &str| is_endpoint(&format!("http://host{path}"));
+        let relative = |(key, _): &&(Key, _)| *key == Key::ContainerCredentialsRelativeUri;
+        for path in keys.iter().filter(relative) {
+            verify("AWS_", path, is_path, ("no path of an address", "write `/path`"))?;
         }
     }
     if let Some(region) = first(Key::Region, Key::DefaultRegion)
@@ -193,19 +215,11 @@ fn s3(
         _ => None,
     };
     keys.extend(own(settings, key, Key::Client));
-    // They go out as they are, and the client panics about those that cannot.
-    let goes_out = |value: &str| value.chars().all(|c| c == ' ' || c.is_ascii_graphic());
     for (key, value) in &keys {
-        let what = match key {
-            Key::AccessKeyId => "the access key's id",
-            Key::Token => "the session token",
-            _ => continue,
-        };
-        if !goes_out(value) {
-            return Err(Unusable {
-                what: format!("{what} has a character in it that no request can carry"),
-                hint: "see `storage` of the connection, the environment and the profile".to_owned(),
-            });
+        match key {
+            Key::AccessKeyId => goes_out("the access key's id", value)?,
+            Key::Token => goes_out("the session token", value)?,
+            _ => {}
         }
     }
     if let Some(virtual_hosted) = settings.virtual_hosted {
@@ -311,7 +325,13 @@ fn azure(
     }
     // Where App Service and Container Apps have their managed identities; the client sends the header of this name along.
     keys.extend(variable("IDENTITY_ENDPOINT").map(|endpoint| (Key::MsiEndpoint, endpoint)));
-    secrets.extend(variable("IDENTITY_HEADER").map(|header| Sensitive::plain(&header)));
+    let is_for_identities = !own_keys && !anonymous;
+    if let Some(header) = variable("IDENTITY_HEADER") {
+        secrets.push(Sensitive::plain(&header));
+        if is_for_identities {
+            goes_out("`IDENTITY_HEADER`", &header)?;
+        }
+    }
     for (key, value) in &keys {
         match key {
             Key::AccessKey | Key::SasKey | Key::Token | Key::ClientSecret => {
@@ -321,8 +341,16 @@ fn azure(
             _ => {}
         }
     }
-    for endpoint in keys.iter().filter(|(key, _)| *key == Key::Endpoint) {
-        verify("AZURE_", endpoint, is_endpoint, NO_ENDPOINT)?;
+    for setting in &keys {
+        match setting {
+            (Key::MsiEndpoint, _) if !is_for_identities => {}
+            (Key::Endpoint | Key::AuthorityHost | Key::MsiEndpoint, _) => {
+                verify("AZURE_", setting, is_endpoint, NO_ENDPOINT)?;
+            }
+            (Key::AuthorityId, _) => verify("AZURE_", setting, is_tenant, NO_TENANT)?,
+            (Key::Token, value) => goes_out("the token", value)?,
+            _ => {}
+        }
     }
     let key = |option| match option {
         StoreOption::Endpoint => Some(Key::Endpoint),
