@@ -8,7 +8,9 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::tokenizer::Token;
 use sqlparser::tokenizer::Tokenizer;
 
-use super::node::Entry;
+use super::blocks::FLOW;
+use super::destinations::DESTINATION;
+use super::fields::Block;
 use super::node::Mark;
 use super::node::Node;
 use super::node::Shape;
@@ -46,50 +48,51 @@ pub fn with_collected(config: &Value, values: &impl Fn(&str) -> Option<String>) 
     }
 }
 
-/// Whether a configuration has names of collected values in it.
+/// The names of collected values in a configuration, as often as they stand there.
 #[must_use]
-pub fn names_collected(config: &Value) -> bool {
+pub fn collected_names(config: &Value) -> Vec<&str> {
     match config {
-        Value::String(text) => text.contains(COLLECTED),
-        Value::Array(items) => items.iter().any(names_collected),
-        Value::Object(fields) => fields.values().any(names_collected),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => names_in(text).collect(),
+        Value::Array(items) => items.iter().flat_map(collected_names).collect(),
+        Value::Object(fields) => fields.values().flat_map(collected_names).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
 
-/// How the chains of a flow and of its destinations are called.
-const CHAINS: &[&str] = &["transforms", "transformations", "transform"];
-const DESTINATIONS: &[&str] = &["destinations", "destination", "outputs", "output", "target"];
+/// The names in a text.
+fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(COLLECTED).skip(1).step_by(2)
+}
 
 /// All names that `collect` steps of the file give, before anything else of it is read: texts are rendered first. What is no name
 /// is told where the step is read.
 pub(super) fn declared(tree: &Node) -> BTreeMap<String, Mark> {
     let mut names = BTreeMap::new();
-    of_chains(tree, &mut names);
-    for destination in entries(tree).filter(|entry| DESTINATIONS.contains(&entry.key.as_str())) {
-        match &destination.value.shape {
+    of_chains(tree, &FLOW, &mut names);
+    for destinations in of_field(tree, &FLOW, "destinations") {
+        match &destinations.shape {
             Shape::List(items) => items.iter().for_each(|item| of_destination(item, &mut names)),
-            _ => of_destination(&destination.value, &mut names),
+            _ => of_destination(destinations, &mut names),
         }
     }
     names
 }
 
 fn of_destination(destination: &Node, names: &mut BTreeMap<String, Mark>) {
-    of_chains(destination, names);
-    let configured = entries(destination).filter(|entry| entry.key == "configure");
-    configured.for_each(|entry| of_chains(&entry.value, names));
+    of_chains(destination, &DESTINATION, names);
+    let configured = destination.entries().iter().filter(|entry| entry.key == "configure");
+    configured.for_each(|entry| of_chains(&entry.value, &DESTINATION, names));
 }
 
-fn of_chains(block: &Node, names: &mut BTreeMap<String, Mark>) {
-    for chain in entries(block).filter(|entry| CHAINS.contains(&entry.key.as_str())) {
-        let Shape::List(steps) = &chain.value.shape else { continue };
+fn of_chains(node: &Node, block: &'static Block, names: &mut BTreeMap<String, Mark>) {
+    for chain in of_field(node, block, "transforms") {
+        let Shape::List(steps) = &chain.shape else { continue };
         for step in steps {
             let is_collect = |word: &str| word.trim().eq_ignore_ascii_case("collect");
             let typed =
                 text(step, "type").is_some_and(|(word, _)| is_collect(word)).then_some(step);
-            let short =
-                entries(step).find(|entry| is_collect(&entry.key)).map(|entry| &entry.value);
+            let short = step.entries().iter().find(|entry| is_collect(&entry.key));
+            let short = short.map(|entry| &entry.value);
             let named = typed.into_iter().chain(short).filter_map(|block| text(block, "as"));
             let named = named.filter(|(name, _)| refused_name(name).is_none());
             names.extend(named.map(|(name, at)| (name.to_owned(), at)));
@@ -97,15 +100,18 @@ fn of_chains(block: &Node, names: &mut BTreeMap<String, Mark>) {
     }
 }
 
-fn entries(node: &Node) -> impl Iterator<Item = &Entry> {
-    match &node.shape {
-        Shape::Map(entries) => entries.iter(),
-        _ => [].iter(),
-    }
+/// What a block sets a field to, by whatever name.
+fn of_field<'a>(
+    node: &'a Node,
+    block: &'static Block,
+    name: &'static str,
+) -> impl Iterator<Item = &'a Node> {
+    let is_field = move |key: &str| block.find(key).is_some_and(|field| field.name == name);
+    node.entries().iter().filter(move |entry| is_field(&entry.key)).map(|entry| &entry.value)
 }
 
 fn text<'a>(block: &'a Node, key: &str) -> Option<(&'a str, Mark)> {
-    entries(block).find_map(|entry| match &entry.value.shape {
+    block.entries().iter().find_map(|entry| match &entry.value.shape {
         Shape::Text(text) if entry.key == key => Some((text.as_str(), entry.value.at)),
         _ => None,
     })
@@ -183,8 +189,9 @@ impl Scope<'_> {
     /// Whether steps before collect what the text names; that they do not is told.
     fn knows(&self, text: &str, spot: &Spot) -> bool {
         let collected = self.collected.borrow();
-        let mut names = text.split(COLLECTED).skip(1).step_by(2);
-        let Some(missing) = names.find(|name| !collected.iter().any(|known| known == name)) else {
+        let Some(missing) =
+            names_in(text).find(|name| !collected.iter().any(|known| known == name))
+        else {
             return true;
         };
         let what = format!("no step before this one collects `{missing}`");

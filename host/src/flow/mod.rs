@@ -79,7 +79,7 @@ use std::path::PathBuf;
 use arrow::datatypes::DataType;
 use serde::Serialize;
 
-pub use self::collected::names_collected;
+pub use self::collected::collected_names;
 pub use self::collected::with_collected;
 pub use self::compression::ArrowCompression;
 pub use self::compression::AvroCompression;

@@ -78,6 +78,11 @@ impl Node {
         }
     }
 
+    /// The entries of a map; none of anything else.
+    pub(super) fn entries(&self) -> &[Entry] {
+        if let Shape::Map(entries) = &self.shape { entries } else { &[] }
+    }
+
     /// The value as JSON, as a component gets its configuration.
     pub(super) fn to_json(&self) -> Value {
         match &self.shape {

@@ -134,7 +134,7 @@ pub(super) fn of_file(report: &Report, tree: &Node) -> BTreeMap<String, String> 
             }
         }
     };
-    entries(tree).iter().filter_map(value).collect()
+    tree.entries().iter().filter_map(value).collect()
 }
 
 fn not_plain(report: &Report, node: &Node, spot: &Spot) {
@@ -144,11 +144,7 @@ fn not_plain(report: &Report, node: &Node, spot: &Spot) {
 
 /// The entries of `vars`. That they are a map is told elsewhere.
 fn declared(tree: &Node) -> impl Iterator<Item = &Entry> {
-    entries(tree).iter().filter(|entry| entry.key == "vars").flat_map(|vars| entries(&vars.value))
-}
-
-fn entries(node: &Node) -> &[Entry] {
-    if let Shape::Map(entries) = &node.shape { entries } else { &[] }
+    tree.entries().iter().filter(|entry| entry.key == "vars").flat_map(|vars| vars.value.entries())
 }
 
 /// A variable's own value as text; templates in it know the built-in names only.

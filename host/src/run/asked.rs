@@ -1,6 +1,5 @@
 //! The query of a source that steps and rules name: each time its rows are asked for, they go through the sandbox first.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -42,15 +41,10 @@ type Answer = Result<RecordBatch, Cause>;
 
 /// Where the flow has the query that failed.
 #[derive(Debug, thiserror::Error)]
+#[error("{at}: {source}")]
 struct Failed {
     at: Place,
     source: Cause,
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.at, self.source)
-    }
 }
 
 /// What the record says of the query.

@@ -69,6 +69,11 @@ impl Collected {
         Some(values.list.get().cloned().unwrap_or_else(|| values.nothing()))
     }
 
+    /// How long that list is, once it is known.
+    pub(super) fn bytes(&self, name: &str) -> usize {
+        self.0.get(name).and_then(|values| values.list.get()).map_or(0, String::len)
+    }
+
     /// A step that gathers a column of such rows under a name that is known from now on.
     pub(super) fn collect(
         &mut self,
@@ -78,12 +83,11 @@ impl Collected {
         values_max: u64,
         at: &Place,
     ) -> Result<Collect, Problem> {
-        known(rows, std::iter::once(column))
-            .map_err(|what| Problem::new(Code::UnknownName, at.clone(), what))?;
-        let (position, field) = rows
-            .column_with_name(column.as_str())
-            .ok_or_else(|| Problem::new(Code::UnknownName, at.clone(), format!("`{column}`")))?;
-        let data_type = field.data_type().clone();
+        let unknown = |what| Problem::new(Code::UnknownName, at.clone(), what);
+        known(rows, std::iter::once(column)).map_err(unknown)?;
+        let position =
+            rows.index_of(column.as_str()).map_err(|error| unknown(error.to_string()))?;
+        let data_type = rows.field(position).data_type().clone();
         if !is_literal(&data_type) {
             let what = format!("values of `{column}` are {data_type}, which SQL does not write");
             let hint = "collect text, numbers, dates, times or truth values; `cast` others before";

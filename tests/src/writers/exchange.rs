@@ -1,6 +1,5 @@
 //! Values of every type, through our writers and back: by our own readers, and by others' (`tests/readers/read_back.py`).
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,12 +25,10 @@ use wasmhost::flow::CsvRead;
 use wasmhost::flow::CsvWrite;
 use wasmhost::flow::DateFolders;
 use wasmhost::flow::JsonRead;
-use wasmhost::flow::Location;
 use wasmhost::flow::ReadFormat;
 use wasmhost::flow::Source;
 use wasmhost::flow::WriteFormat;
 use wasmhost::name::ColumnName;
-use wasmhost::problem::Place;
 use wasmhost::source::Files;
 use wasmhost::table::Scope;
 use wasmhost::table::TableChange;
@@ -138,20 +135,8 @@ pub(super) fn source(path: &Path, format: ReadFormat, like: &RecordBatch) -> Sou
     let hint =
         |field: &Arc<Field>| (ColumnName::new(field.name()).unwrap(), field.data_type().clone());
     Source {
-        name: "main".to_owned(),
-        path: Location::Disk(path.to_owned()),
-        base: None,
-        format,
-        columns: None,
-        schema_hints: like.schema().fields().iter().map(hint).collect::<BTreeMap<_, _>>(),
-        merge_schema: false,
-        allow_missing: false,
-        recursive: true,
-        path_glob_filter: None,
-        filter: None,
-        source_complete: false,
-        query: None,
-        at: Place::default(),
+        schema_hints: like.schema().fields().iter().map(hint).collect(),
+        ..crate::sources::source(path, format)
     }
 }
 

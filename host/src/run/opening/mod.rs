@@ -3,7 +3,6 @@
 mod refusal;
 mod rules;
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use self::refusal::unknown;
 use crate::flow::Rule;
 use crate::flow::Step;
 use crate::flow::Work;
-use crate::flow::names_collected;
+use crate::flow::collected_names;
 use crate::flow::with_collected;
 use crate::name::ComponentName;
 use crate::plan::facts::ChainFacts;
@@ -100,7 +99,7 @@ impl Opening<'_> {
                     let joined = references.first().cloned();
                     let first = at.first().copied().unwrap_or_default();
                     let steps_at: Vec<_> = at.iter().map(|at| steps[*at].at.clone()).collect();
-                    let is_bound = names_collected(&config);
+                    let is_bound = !collected_names(&config).is_empty();
                     let open = builtin(
                         &known.compiled,
                         context(&format!("transforms[{first}]")),
@@ -183,17 +182,12 @@ pub(super) fn builtin(
 ) -> Box<dyn Fn() -> Result<TransformPool, RunError> + Send + Sync> {
     let (compiled, input) = (compiled.clone(), Arc::clone(input));
     Box::new(move || {
-        let (bytes, length) =
-            (Cell::new(0), |name: &str| collected.sql(name).map_or(0, |list| list.len()));
         // Counted before it is built.
-        let _ = with_collected(&config, &|name| {
-            bytes.set(bytes.get() + length(name));
-            Some(String::new())
-        });
-        if let Some(at) = steps.first().filter(|_| bytes.get() > FILLED_BYTES_MAX) {
+        let bytes: usize =
+            collected_names(&config).into_iter().map(|name| collected.bytes(name)).sum();
+        if let Some(at) = steps.first().filter(|_| bytes > FILLED_BYTES_MAX) {
             let what = format!(
-                "the collected values that it names have {} bytes of SQL; at most {FILLED_BYTES_MAX} are allowed",
-                bytes.get()
+                "the collected values that it names have {bytes} bytes of SQL; at most {FILLED_BYTES_MAX} are allowed"
             );
             let hint = "name them less often, or join instead";
             let problem = Problem::new(Code::Data, at.clone(), what).hint(hint);

@@ -179,15 +179,13 @@ fn s3(
             _ => {}
         }
     }
-    // Of two spellings of one word in the environment the client takes the last.
-    let first = |one, other| {
-        let found = |wanted| keys.iter().rev().find(|(key, _)| *key == wanted);
-        found(one).or_else(|| found(other))
-    };
-    if let Some(endpoint) = first(Key::S3Endpoint, Key::Endpoint) {
+    if let Some(endpoint) = chain::last(&keys, [Key::S3Endpoint, Key::Endpoint]) {
         verify("AWS_", endpoint, is_endpoint, NO_ENDPOINT)?;
     }
-    if !anonymous && !own_keys && first(Key::AccessKeyId, Key::SecretAccessKey).is_none() {
+    if !anonymous
+        && !own_keys
+        && chain::last(&keys, [Key::AccessKeyId, Key::SecretAccessKey]).is_none()
+    {
         let machines = [Key::StsEndpoint, Key::ContainerCredentialsFullUri, Key::MetadataEndpoint];
         for endpoint in keys.iter().filter(|(key, _)| machines.contains(key)) {
             verify("AWS_", endpoint, is_endpoint, NO_ENDPOINT)?;
@@ -199,7 +197,7 @@ fn s3(
             verify("AWS_", path, is_path, ("no path of an address", "write `/path`"))?;
         }
     }
-    if let Some(region) = first(Key::Region, Key::DefaultRegion)
+    if let Some(region) = chain::last(&keys, [Key::Region, Key::DefaultRegion])
         && !has(StoreOption::Region)
     {
         verify("AWS_", region, is_region, NO_REGION)?;

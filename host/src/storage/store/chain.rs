@@ -119,13 +119,12 @@ pub(super) fn verify_endpoint(
     keys: &[(AmazonS3ConfigKey, String)],
 ) -> Result<(), Unusable> {
     use AmazonS3ConfigKey as Key;
-    let last = |wanted: Key| keys.iter().rev().find(|(key, _)| *key == wanted);
-    let endpoint = last(Key::S3Endpoint).or_else(|| last(Key::Endpoint));
+    let endpoint = last(keys, [Key::S3Endpoint, Key::Endpoint]);
     let Some((_, endpoint)) = endpoint.filter(|(_, endpoint)| endpoint.starts_with("http://"))
     else {
         return Ok(());
     };
-    let of_environment = last(Key::Client(ClientConfigKey::AllowHttp));
+    let of_environment = last(keys, [Key::Client(ClientConfigKey::AllowHttp)]);
     let is_allowed = settings
         .allow_http
         .unwrap_or_else(|| of_environment.is_some_and(|(_, value)| is_yes(value)));
@@ -136,6 +135,14 @@ pub(super) fn verify_endpoint(
         what: format!("the endpoint `{}` is spoken to without TLS", Sensitive::url(endpoint)),
         hint: "if that is meant, set `allow_http: true`".to_owned(),
     })
+}
+
+/// What the client takes of settings: the first of `wanted` that there is, and of several of one key the last.
+pub(super) fn last<const N: usize>(
+    keys: &[(AmazonS3ConfigKey, String)],
+    wanted: [AmazonS3ConfigKey; N],
+) -> Option<&(AmazonS3ConfigKey, String)> {
+    wanted.iter().find_map(|wanted| keys.iter().rev().find(|(key, _)| key == wanted))
 }
 
 /// A flag, as the client reads it.
